@@ -93,7 +93,8 @@ def curve(setup: Setup, digits: Digits, seed: int, folder: Path, keep: Any, most
     network = sparse_start(paper_cnn(seed), setup.sparsity, seed)
     state = folder / "server.json"
     folder.mkdir(parents=True, exist_ok=True)
-    server = NetworkServer(
+    server = NetworkServer.open(
+        state,
         network,
         sites=SITES,
         rounds=setup.rounds,
@@ -106,11 +107,7 @@ def curve(setup: Setup, digits: Digits, seed: int, folder: Path, keep: Any, most
         private=private,
         radius=1e3 if private else None,
         least_sites=len(SITES),
-        state=state,
-        nonce=f"{seed:032x}",
     )
-    if state.exists():
-        server.resume(state)
     sites = []
     for number, name in enumerate(SITES):
         own = partition(digits.y, number, setup.rows, seed)

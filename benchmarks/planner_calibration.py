@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from scipy.stats import norm
 import dpsparse
 from benchmarks.prepared import declared_facts
 from dpsparse import SparseClassifier, SparseRegressor
+from dpsparse.algorithms.constants import PLANNER
 from dpsparse.core import Budget
 from dpsparse.report.planner.assumptions import Assumptions, counts
 from dpsparse.report.planner.formulas import KNOTS, LEVELS, Case, both_odds, intercept_noise, main_odds
@@ -30,10 +32,10 @@ STARTS: dict[str, dict[str, float]] = {
     "dual_averaging regression": {"a": 2.0, "p": 0.8, "b": 0.0, "c": 0.5},
     "dual_averaging classes": {"a": 1.5, "p": 0.8, "b": 0.0, "c": 0.5},
     "dual_averaging documents": {"a": 3.0, "p": 0.8, "c": 0.5},
-    "tables regression": {"a": 1.0, "p": 1.8, "b": 0.0, "c": 0.3},
-    "tables classes": {"a": 1.0, "p": 1.5, "b": 0.0},
+    "tables regression": {"a": 1.0, "p": 1.8, "b": 0.0, "c": 0.3, "w": 0.0},
+    "tables classes": {"a": 1.0, "p": 1.5, "b": 0.0, "c": 0.3, "w": 0.0},
 }
-FIXED = {"b": -60.0, "c": 0.0, "z": 0.0, "r": 0.0, "e": 0.0, "f": 1.0}
+FIXED = {"b": -60.0, "c": 0.0, "z": 0.0, "r": 0.0, "e": 0.0, "f": 1.0, "w": 0.0}
 #: Parts beyond these cannot be told from 0 and 1 by 2000 test rows.
 RELATIVE, EXCESS = (1e-3, 0.98), (0.01, 0.97)
 
@@ -43,8 +45,9 @@ UNDECLARED = 10
 
 
 def usable(path: Path) -> list[dict[str, Any]]:
-    """Records of data where the best model is at least 15 % better than a constant."""
-    return [r for r in json.loads(path.read_text()) if r["floor"] < 0.85 * r["constant"]]
+    """Records of data where the best model is better than a constant: by 15 %, in ordinary tables by 3 %."""
+    found = json.loads(path.read_text())
+    return [r for r in found if r["floor"] < (0.97 if r["recipe"] == "tables" else 0.85) * r["constant"]]
 
 
 def estimator(record: dict[str, Any]) -> Any:
@@ -71,6 +74,7 @@ def case(record: dict[str, Any]) -> tuple[Case, tuple[float, float, float]]:
         rho=budget.as_rho(),
         mu=budget.as_mu(),
         base_rate=min(0.5, record["constant"]) if classes else 0.5,
+        scale=record.get("scale") or 1.0,
     )
     return seen, Assumptions().signals(facts)
 
@@ -95,7 +99,7 @@ class Kind:
         self.records = records
         self.cases = [case(r)[0] for r in records]
         self.conventions = [case(r)[1] for r in records]
-        self.signals = [min(max(r["signal"], 0.05), 0.99) for r in records]
+        self.signals = [min(max(r["signal"], 0.02), 0.99) for r in records]
         self.squares = [None if r["relative"] is None else r["relative"] ** 2 for r in records]
         self.lost = [
             None if intercept_noise(c) > 0.1 else (r["error"] - r["floor"]) / (r["constant"] - r["floor"])
@@ -129,6 +133,7 @@ class Kind:
             f"{what} {known}": self._spread(k, what, known)
             for what in ("excess", "coefficients")
             for known in ("signal", "convention")
+            if not (self.name.startswith("tables") and known == "convention")
         }
         return {"constants": {n: round(v, 4) for n, v in k.items()}, "spread": spread, "records": len(self.records)}
 
@@ -169,9 +174,11 @@ class Kind:
         goal, within, value = (
             (self.excess, EXCESS, self.lost) if what == "excess" else (self.relative, RELATIVE, self.squares)
         )
+        # bands hold for users who do not know how narrow their columns are
+        blind = [replace(c, scale=PLANNER.typical_scale) for c in self.cases]
         rows = [
             (math.log(both_odds(c, g, k)[which]), y, v, i)
-            for i, (c, g, y, v) in enumerate(zip(self.cases, self.signals, goal, value, strict=True))
+            for i, (c, g, y, v) in enumerate(zip(blind, self.signals, goal, value, strict=True))
             if y is not None
         ]
         if len(rows) < 60:
@@ -189,6 +196,10 @@ class Kind:
             shifts.append(_quantiles(left[near][:, None] + moves))
         # dual averaging is seldom lost altogether in the population: its worst is that of the harder cases, at least 1
         least, beyond = (0.9, 4.0) if self.polish else (1.0, 1.0)
+        if self.name.startswith("tables") and what == "excess":
+            signals = np.array([self.signals[int(i)] for i in index])
+            over = np.maximum(signals * (values - 1), 0.0)[predicted > 0]
+            return {"shifts": shifts, "over": _quantiles(over)}
         lost = np.clip(values[predicted > beyond], least, 4.0)
         return {"shifts": shifts, "worst": _quantiles(lost) if lost.size >= 15 else [1.0] * len(LEVELS)}
 
@@ -211,12 +222,12 @@ def _quantiles(values: np.ndarray) -> list[float]:
 def main() -> None:
     """Fit and write."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--records", type=Path, default=Path("out/planner_records.json"))
+    parser.add_argument("--records", type=Path, nargs="+", default=[Path("out/planner_records.json")])
     home = Path(dpsparse.__file__).parent / "report/planner" / "calibration.json"
     parser.add_argument("--out", type=Path, default=home)
     given = parser.parse_args()
     by_kind: dict[str, list[dict[str, Any]]] = {}
-    for record in usable(given.records):
+    for record in (one for path in given.records for one in usable(path)):
         by_kind.setdefault(case(record)[0].kind, []).append(record)
     text = "dual_averaging documents"  # has the records with a rare class, which the others borrow from
     kinds: dict[str, Any] = json.loads(home.read_text())["kinds"]  # kinds without records stay as they are

@@ -1,13 +1,14 @@
 """Does the planner's 90 % band hold what fits really reach? On settings that its formulas were not fitted to.
 
 ``python -m benchmarks.planner_coverage`` prints band and measured mean for every setting and budget, and the part that is covered; measured are the
-runs of ``python -m benchmarks.papers --only guide-bands``, kept in benchmarks/results. ``--own``: the part of single fits of the calibration itself
-(out/planner_records.json). ``--bands``: put the bands of the present planner beside the kept runs.
+runs of ``python -m benchmarks.papers --only guide-bands``, kept in benchmarks/results. ``--own``: the part of single fits of records of
+`benchmarks.planner_records` (``--records``): of the calibration itself, or of others. ``--bands``: put the bands of the present planner beside the kept runs.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import warnings
 from collections import defaultdict
@@ -111,6 +112,8 @@ SETTINGS: dict[str, Checked] = {
     "news20, 20 classes": _text(many_classes.CASES["news20"].make, _FEW, "news20"),
     "mnist, 10 classes": _text(many_classes.CASES["mnist 12k"].make, _FEW, "mnist"),
 }
+#: Families of records that are drawn, or named in tables; others are real data.
+FAMILIES = ("few", "text", "wide", "table", "README's patients")
 #: Told more than the others, so not counted with them.
 TOLD = ("reuters_moneyfx, rarer class known",)
 
@@ -160,43 +163,51 @@ def with_present_bands(results: Results) -> Results:
     return replace(results, errors=errors)
 
 
-def own(records: list[dict[str, Any]]) -> None:
-    """Print which part of the fits of the calibration lies in their bands, with the signal known and with the convention."""
+def told_for(record: dict[str, Any]) -> dict[str, Assumptions]:
+    """What a user may know of a record besides its public facts: nothing, the share of classes, the signal too."""
+    rate = {"base_rate": min(0.5, record["constant"])} if record["task"] == "classification" else {}
+    signal = min(max(record["signal"], 0.02), 0.99)
+    return {"nothing": Assumptions(), "classes": Assumptions(**rate), "signal": Assumptions(signal=signal, **rate)}
+
+
+def own(records: list[dict[str, Any]]) -> dict[tuple[str, str, str], list[tuple[bool, float]]]:
+    """Print which part of the fits of records lies in their bands, by what the planner is told; returns each fit."""
     seen: dict[tuple[str, str, str], list[tuple[bool, float]]] = defaultdict(list)
     for record in records:
         case = planner_calibration.case(record)[0]
+        kind = f"{case.kind}, {record['family'] if record['family'] in FAMILIES else 'real'}"
         given = {"recipe": record["recipe"], "epsilon": record["epsilon"], "delta": record["delta"]}
         request = planner_calibration.estimator(record).set_params(**given).request()
         shape = Shape(n_rows=record["n"], n_features=record["d"], sparse=record["sparse"])
-        for knows in ("signal", "convention"):
-            assumed = Assumptions(
-                signal=min(max(record["signal"], 0.02), 0.99) if knows == "signal" else None,
-                base_rate=case.base_rate if case.classes else None,
-            )
+        for knows, assumed in told_for(record).items():
             error = summarise(request, shape, assumed).error
             assert error is not None
-            seen[case.kind, "test", knows].append((record["error"] in error.test, error.test.high / error.test.low))
+            seen[kind, "test", knows].append((record["error"] in error.test, error.test.high / error.test.low))
             band = error.coefficients
             if band is not None and record["relative"] is not None:
-                seen[case.kind, "coefficients", knows].append((record["relative"] in band, band.high / band.low))
+                seen[kind, "coefficients", knows].append((record["relative"] in band, band.high / band.low))
     for (kind, what, knows), found in sorted(seen.items()):
-        covered, widths = zip(*found, strict=True)
+        held, widths = zip(*found, strict=True)
         print(
-            f"{kind:26s} {what:12s} {knows:10s} {np.mean(covered):.2f} of {len(found)}, median width {np.median(widths):.1f}"
+            f"{kind:42s} {what:12s} told {knows:8s} {np.mean(held):.2f} of {len(found)}, "
+            f"median width {np.median(widths):.1f}",
+            flush=True,
         )
+    return dict(seen)
 
 
 def main() -> None:
     """Print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--own", action="store_true")
+    parser.add_argument("--records", type=Path, nargs="+", default=[Path("out/planner_records.json")])
     parser.add_argument("--bands", action="store_true")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     if given.bands:
         with_present_bands(Results.read(RESULTS)).write(RESULTS)
     if given.own:
-        own(planner_calibration.usable(Path("out/planner_records.json")))
+        own([record for path in given.records for record in json.loads(path.read_text())])
         return
     check(Results.read(RESULTS))
 

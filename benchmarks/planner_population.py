@@ -1,7 +1,8 @@
 """The population of data sets on which the planner's formulas are calibrated: public facts and data are drawn at random.
 
-None of the settings of `settings.py` with published figures is in it. Three families: wide dense rows with few true
-coefficients, few dense columns, and documents (counts of words whose frequencies differ between two classes).
+None of the settings of `settings.py` with published figures is in it. Four families: wide dense rows with few true
+coefficients, few dense columns, documents (counts of words whose frequencies differ between two classes), and ordinary
+tables: columns off the middle of their bounds, skewed ones, indicators, every level of a category, weak signals, few rows.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from dpsparse.core import Budget
 
 #: Rows for measuring a prediction.
 TEST_ROWS = 2000
+#: The same for ordinary tables, whose signals may be weak.
+TABLE_TEST_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,8 @@ def public(family: str, rng: np.random.Generator) -> Public:
             n, d = between(60, 8000), between(300, 5000)
             sparsity = between(3, min(40, d // 20))
         sparsity = sparsity if rng.random() < 0.85 else None
+    elif family == "table":
+        n, d = between(50, 6000), between(3, 50)
     elif family == "few":
         n, d = between(300, 20_000), between(4, 800)
     else:
@@ -74,7 +79,63 @@ def public(family: str, rng: np.random.Generator) -> Public:
 
 def draw(given: Public, rng: np.random.Generator) -> Drawn:
     """Data that fits public facts."""
-    return _documents(given, rng) if given.family == "text" else _dense(given, rng)
+    makers = {"text": _documents, "table": _ordinary}
+    return makers.get(given.family, _dense)(given, rng)
+
+
+def _ordinary(given: Public, rng: np.random.Generator) -> Drawn:
+    """An ordinary table with a linear truth; its signal is weak as often as it is strong."""
+    rows = given.n + TABLE_TEST_ROWS
+    X, lower, upper = _table_columns(rows, given.d, rng)
+    effects = rng.standard_normal(given.d) * (rng.random(given.d) < rng.uniform(0.2, 1))
+    effects[int(rng.integers(given.d))] += 1.0
+    margin = X @ (effects / np.maximum(X.std(axis=0), 1e-3))
+    margin = (margin - margin.mean()) / margin.std()
+    bounds: dict[str, Any] = {"feature_bound": (lower.tolist(), upper.tolist())}
+    if given.task == "regression":
+        signal = math.exp(rng.uniform(math.log(0.03), math.log(0.9)))
+        y = math.sqrt(signal) * margin + math.sqrt(1 - signal) * rng.standard_normal(rows)
+        bounds |= {"target_bound": float(rng.uniform(2.5, 6)), "target_center": float(rng.uniform(-1, 1))}
+        floor, constant = 1 - signal, 1.0
+    else:
+        p = 1 / (1 + np.exp(rng.normal(0, 0.8) - math.exp(rng.uniform(math.log(0.4), math.log(6))) * margin))
+        y = (rng.random(rows) < p).astype(int)
+        floor, share = float(np.mean(np.minimum(p, 1 - p))), float(p.mean())
+        constant = min(share, 1 - share)
+        signal = 1 - floor / constant
+    n = given.n
+    setting = Setting(X[:n], y[:n], bounds, given.task, None, None, (X[n:], y[n:]))
+    return Drawn(setting, signal, False, floor, constant)
+
+
+def _table_columns(rows: int, d: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Columns as a data dictionary encodes them, numbers within -1 and 1 and indicators within 0 and 1; their bounds."""
+    columns: list[np.ndarray] = []
+    lower: list[float] = []
+    factor = rng.standard_normal(rows) * float(rng.random() < 0.5)
+    while len(columns) < d:
+        kind, left = str(rng.choice(["middle", "narrow", "skewed", "gaps", "indicator", "category"])), d - len(columns)
+        z = rng.standard_normal(rows) + rng.uniform(-0.7, 0.7) * factor
+        if kind == "category" and left > 1:
+            levels = int(rng.integers(2, min(left, 6) + 1))
+            which = np.searchsorted(np.sort(rng.random(levels - 1)), rng.random(rows))
+            columns += [(which == level).astype(float) for level in range(levels)]
+            lower += [0.0] * levels
+            continue
+        if kind in ("indicator", "category"):
+            columns.append((z < rng.uniform(-1.6, 1.6)).astype(float))
+        elif kind == "middle":
+            columns.append(np.clip(z / rng.uniform(2, 4), -1, 1))
+        elif kind == "narrow":
+            columns.append(np.clip(rng.uniform(-0.7, 0.7) + z * rng.uniform(0.08, 0.3), -1, 1))
+        elif kind == "skewed":
+            columns.append(np.clip(np.exp(rng.uniform(0.5, 1) * z) / rng.uniform(2, 12), 0, 2) - 1)
+        else:
+            known = rng.random(rows) < rng.uniform(0.4, 0.9)
+            columns.append(np.where(known, np.clip(rng.uniform(-0.5, 0.5) + z * rng.uniform(0.1, 0.35), -1, 1), 0.0))
+        lower.append(0.0 if kind in ("indicator", "category") else -1.0)
+    order = rng.permutation(d)
+    return np.column_stack(columns)[:, order], np.array(lower)[order], np.ones(d)
 
 
 def _dense(given: Public, rng: np.random.Generator) -> Drawn:

@@ -1,7 +1,8 @@
 """Fits on the planner's calibration population: what was declared, and what came out. Writes out/planner_records.json.
 
-``python -m benchmarks.planner_records`` takes about 20 minutes on one core; ``--few 20 --text 20 --wide 20`` is a quick look.
-Besides drawn data sets there are real ones that no published figure of ours is about.
+``python -m benchmarks.planner_records`` takes about 25 minutes on one core; ``--few 20 --text 20 --wide 20 --table 20`` is a
+quick look, and ``--only table tables`` makes the records of ordinary tables alone. Besides drawn data sets there are real
+ones that no published figure of ours is about, and the tables of `benchmarks.tables` on which rules are chosen.
 """
 
 from __future__ import annotations
@@ -21,17 +22,27 @@ import numpy as np
 from benchmarks import settings
 from benchmarks.planner_population import draw, public
 from benchmarks.settings import Setting, held_out_error, relative_error
+from benchmarks.tables import sets, sources
+from benchmarks.tables.methods import METHODS
+from benchmarks.tables.scores import scores
+from benchmarks.tables.sources import Half
 
 #: Data sets drawn for the same public facts.
-REPEATS = {"wide": 2, "few": 1, "text": 1}
+REPEATS = {"wide": 2, "few": 1, "text": 1, "table": 1}
+#: Data sets of each family.
+COUNTS = {"few": 200, "text": 150, "wide": 240, "table": 300}
 #: Recipes that each family is fitted with.
-RECIPES = {"wide": ("select_polish",), "few": ("tables", "dual_averaging"), "text": ("auto",)}
+RECIPES = {"wide": ("select_polish",), "few": ("tables", "dual_averaging"), "text": ("auto",), "table": ("tables",)}
+#: From so many columns on, tables find out during the fit whether few coefficients are enough.
+RACED = 60
 
 
-def drawn(family: str, count: int, names: Sequence[str] = (), most: float = math.inf) -> Iterator[dict[str, Any]]:
+def drawn(
+    family: str, count: int, names: Sequence[str] = (), most: float = math.inf, seed: int = 0
+) -> Iterator[dict[str, Any]]:
     """Fits on drawn data, with these recipes or those of the family; data sets with more entries than `most` are left out."""
     for i in range(count):
-        rng = np.random.default_rng([i, len(family)])
+        rng = np.random.default_rng([i, len(family), seed] if seed else [i, len(family)])
         given = public(family, rng)
         if given.n * given.d > most:
             continue
@@ -45,6 +56,7 @@ def drawn(family: str, count: int, names: Sequence[str] = (), most: float = math
             yield asdict(given) | {
                 "sparse": model.fitted_sparse,
                 "bounds": setting.bounds,
+                "scale": scale_of(setting),
                 "recipe": model.statement_.recipe,
                 "signal": 1 - floor / made.constant,
                 "correlated": made.correlated,
@@ -63,6 +75,105 @@ def attainable(setting: Setting) -> float:
         return held_out_error(RidgeCV(np.logspace(-3, 3, 13)).fit(setting.X, setting.y), setting)
     models = [LogisticRegression(C=c, max_iter=200) for c in (0.1, 3, 30)]
     return min(held_out_error(m.fit(setting.X, setting.y), setting) for m in models)
+
+
+def scale_of(setting: Setting) -> float | None:
+    """Median over the columns of the standard deviation divided by that of a uniform column; None for documents."""
+    if "feature_bound" not in setting.bounds:
+        return None
+    bound = setting.bounds["feature_bound"]
+    lower, upper = bound if isinstance(bound, tuple) else (-bound, bound)
+    width = (np.asarray(upper, float) - np.asarray(lower, float)) / 2
+    return float(np.median(np.asarray(setting.X).std(axis=0) / (width / math.sqrt(3))))
+
+
+def tables(half: Half = "choose", draws: int = 5, seed: int = 0) -> Iterator[dict[str, Any]]:
+    """Fits by `tables` on parts of public tables, of a random number of rows and a random budget each.
+
+    The non-private fit on all training rows stands for the best linear model.
+    """
+    for name in sources.names(half):
+        try:
+            table = sets.load(name, seed)
+        except FileNotFoundError as reason:
+            print(f"skipped {name}: {reason}", flush=True)
+            continue
+        n, d = table.shape
+        if d >= RACED:
+            continue
+        rng = np.random.default_rng([seed, *name.encode()])
+        bounds: dict[str, Any] = {"feature_bound": (table.lower.tolist(), table.upper.tolist())}
+        if table.kind == "regression":
+            bounds |= {"target_center": table.center, "target_bound": table.bound}
+        whole = Setting(table.X, table.y, bounds, table.kind, None, test=table.test)
+        labels = np.asarray(table.test[1])
+        constant = 1.0 if table.kind == "regression" else float(min(labels.mean(), 1 - labels.mean()))
+        floor = without_privacy(table, constant)
+        for draw_number in range(draws):
+            rows = round(math.exp(rng.uniform(math.log(60), math.log(min(n, 8000)))))
+            part = rng.permutation(n)[:rows]
+            setting = replace(whole, X=table.X[part], y=table.y[part])
+            options = {"epsilon": float(rng.choice([0.5, 1, 2, 4])), "delta": 1e-6, "fit_intercept": True}
+            model = settings.fit(setting, recipe="tables", random_state=draw_number, **options)
+            yield _record(name, setting, model, floor, constant, options)
+
+
+def patients(fits: int = 20, seed: int = 0) -> Iterator[dict[str, Any]]:
+    """Fits on the table of README's example with 60 to 2,000 patients: nothing is calibrated on them."""
+    rng = np.random.default_rng([seed, 62])
+    X_test, y_test = _readme_table(20_000, rng)
+    bounds = {"feature_bound": ([-1.0, 0.0, 0.0, -1.0], [1.0] * 4)}
+    share = float(y_test.mean())
+    test = (X_test, y_test)
+    floor = attainable(Setting(*_readme_table(20_000, rng), bounds, "classification", None, test=test))
+    for n, fit_number in itertools.product((60, 120, 240, 500, 1000, 2000), range(fits)):
+        setting = Setting(*_readme_table(n, rng), bounds, "classification", None, test=test)
+        options = {"epsilon": 1.0, "delta": 1e-6, "fit_intercept": True}
+        model = settings.fit(setting, recipe="tables", random_state=fit_number, **options)
+        yield _record("README's patients", setting, model, floor, min(share, 1 - share), options)
+
+
+def _readme_table(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """README's patients as their dictionary encodes them: age with gaps, sex as two columns, CRP far off its middle."""
+    age, crp, sex = rng.normal(62, 12, n), rng.exponential(10, n), rng.integers(0, 2, n)
+    y = (rng.normal(0.1 * (age - 62) + 0.1 * (crp - 10), 1) > 0).astype(int)
+    age = np.where(rng.random(n) < 0.5, 59, np.round(age))
+    X = np.column_stack([(np.clip(age, 18, 100) - 59) / 41, sex, 1 - sex, (np.clip(crp, 0, 100) - 50) / 50])
+    return X, y
+
+
+def _record(
+    family: str, setting: Setting, model: Any, floor: float, constant: float, options: dict[str, Any]
+) -> dict[str, Any]:
+    """What was declared for a real table, and what came out."""
+    n, d = setting.X.shape
+    return {
+        "family": family,
+        "task": setting.task,
+        "n": n,
+        "d": d,
+        "sparsity": setting.sparsity,
+        "epsilon": options["epsilon"],
+        "delta": options["delta"],
+        "intercept": options["fit_intercept"],
+        "sparse": model.fitted_sparse,
+        "bounds": setting.bounds,
+        "scale": scale_of(setting),
+        "recipe": model.statement_.recipe,
+        "signal": 1 - floor / constant,
+        "correlated": True,
+        "floor": floor,
+        "constant": constant,
+        "relative": None,
+        "error": held_out_error(model, setting),
+    }
+
+
+def without_privacy(table: sets.Table, constant: float) -> float:
+    """Test error of the linear fit without privacy that the benchmark of tables uses."""
+    model = METHODS["nonprivate"].fit(table, 0.0, 0.0, np.random.default_rng(0))
+    found = scores(model, table)
+    return found["wrong"] * constant
 
 
 def _part(make: Callable[[], Setting], rows: int) -> Callable[[], Setting]:
@@ -108,52 +219,41 @@ def real() -> Iterator[dict[str, Any]]:
         assert setting.test is not None
         floor, y = attainable(setting), setting.test[1]
         constant = 1.0 if setting.task == "regression" else float(min(y.mean(), 1 - y.mean()))
-        n, d = setting.X.shape
         for sparsity in sparsities:
             for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0):
                 options = {"epsilon": epsilon, "delta": 1e-5, "fit_intercept": True, "sparsity": sparsity}
                 model = settings.fit(setting, recipe="dual_averaging", random_state=1, **options)
-                yield {
-                    "family": name,
-                    "task": setting.task,
-                    "n": n,
-                    "d": d,
-                    "sparsity": sparsity,
-                    "epsilon": epsilon,
-                    "delta": 1e-5,
-                    "intercept": True,
-                    "sparse": model.fitted_sparse,
-                    "bounds": setting.bounds,
-                    "recipe": "dual_averaging",
-                    "signal": 1 - floor / constant,
-                    "correlated": True,
-                    "floor": floor,
-                    "constant": constant,
-                    "relative": None,
-                    "error": held_out_error(model, setting),
-                }
+                yield _record(name, replace(setting, sparsity=sparsity), model, floor, constant, options)
 
 
 def main() -> None:
     """Run and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for family, count in (("few", 200), ("text", 150), ("wide", 240)):
+    for family, count in COUNTS.items():
         parser.add_argument(f"--{family}", type=int, default=count)
-    parser.add_argument("--no-real", action="store_true")
+    parser.add_argument(
+        "--only", nargs="*", choices=[*COUNTS, "real", "tables", "patients"], default=[*COUNTS, "real", "tables"]
+    )
     parser.add_argument("--recipes", nargs="*", default=(), help="of few columns; none: tables and dual_averaging")
     parser.add_argument("--most", type=float, default=math.inf, help="entries of a data set of few columns")
+    parser.add_argument("--half", choices=["choose", "confirm"], default="choose", help="of the public tables")
+    parser.add_argument("--seed", type=int, default=0, help="of the split of the public tables, and of what is drawn")
     parser.add_argument("--out", type=Path, default=Path("out/planner_records.json"))
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    given.out.parent.mkdir(exist_ok=True)
+    given.out.parent.mkdir(exist_ok=True, parents=True)
     records: list[dict[str, Any]] = []
-    sources = [
-        drawn("few", given.sparse_signal, given.recipes, given.most),
-        drawn("text", given.text),
-        drawn("wide", given.wide),
-    ]
-    if not given.no_real and settings.data_folder() is not None:
-        sources.insert(0, real())
+    sources: list[Iterator[dict[str, Any]]] = []
+    if "real" in given.only and settings.data_folder() is not None:
+        sources.append(real())
+    if "tables" in given.only:
+        sources.append(tables(given.half, seed=given.seed))
+    if "patients" in given.only:
+        sources.append(patients(seed=given.seed))
+    for family in COUNTS:
+        if family in given.only:
+            few = (given.recipes, given.most) if family == "few" else ((), math.inf)
+            sources.append(drawn(family, getattr(given, family), *few, seed=given.seed))
     for source in sources:
         for record in source:
             records.append(record)

@@ -320,7 +320,7 @@ def test_predict_refuses_what_it_cannot_use(folder, classifier, regressor, tmp_p
 
 
 def test_plan_prints_what_a_fit_would_ask():
-    result = run("plan", "--n-rows", 20000, "--n-features", 500, *NUMBERS[:2], *NUMBERS[4:])
+    result = run("plan", "--n-rows", 20000, "--n-features", 500, *NUMBERS[:2], *NUMBERS[4:], "--details")
     assert result.exit_code == 0, result.output
     assert "select_polish on 20000 dense rows x 500 features" in result.stdout
     assert "asks" in result.stdout

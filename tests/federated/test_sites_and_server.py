@@ -449,7 +449,7 @@ def test_a_site_does_not_go_on_with_an_entry_that_was_started_at_another_price(t
     server, paid = serve(["a"]), {"ledger": ledger, "dataset": "d"}
     join(server, "a", epsilon=1.0, memory=tmp_path / "one", **paid).answer(server.task())
     join(server, "a", epsilon=9.0, memory=tmp_path / "two").answer(server.task())
-    with pytest.raises(RunRepeatedError, match="was started"):
+    with pytest.raises(RunRepeatedError, match="started for work of another cost"):
         join(server, "a", epsilon=9.0, memory=tmp_path / "two", **paid).answer(server.task())
 
 

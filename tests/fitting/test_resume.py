@@ -22,14 +22,17 @@ from dpsparse import (
 from dpsparse.core import PrivacyError, ResumeError, RetryLaterError
 from dpsparse.core.mechanisms import Randomness
 from dpsparse.oracles.tape import Tape
+from dpsparse.oracles.tape_file import HEAD, stored_frames, stored_header
 from loopback import spread
-from truth.kills import CENTRAL, POINTS, Counted, Job, killed, survives
+from truth.kills import CENTRAL, POINTS, SIGNALS, Counted, Job, killed, survives
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="processes are forked and killed")
 
 
 #: Of the job below.
 ANSWERS = 6
+#: A sample of recipes; `CENTRAL` are all.
+QUICK = ("dp_gcd", "dp_sgd_ht", "select_polish", "dp_frank_wolfe", "two_stage")
 
 
 @pytest.fixture
@@ -47,23 +50,40 @@ def whole(job):
 # ------------------------------------------------------------------------------------------------ the sweep
 
 
+@pytest.mark.parametrize(("point", "how", "name"), list(zip(POINTS, itertools.cycle(SIGNALS), QUICK, strict=False)))
+def test_a_sample_of_recipes_survives_a_signal(point, how, name, tmp_path):
+    job = Job(tmp_path, name, "classes", sparsity=2).open()
+    expected, total = whole(job)
+    survives(job, point, total // 2, total, expected, how)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("turn", "name"), list(enumerate(CENTRAL)), ids=CENTRAL)
 @pytest.mark.parametrize("task", ["classes", "numbers"])
 def test_every_central_recipe_survives_a_kill(turn, name, task, tmp_path):
     job = Job(tmp_path, name, task, sparsity=2).open()
     expected, total = whole(job)
     point = POINTS[(turn + (task == "numbers")) % len(POINTS)]
-    for number in sorted({0, total // 2, total - 1}):
-        survives(job, point, number, total, expected)
+    for number, how in zip(sorted({0, total // 2, total - 1}), SIGNALS, strict=False):
+        survives(job, point, number, total, expected, how)
     job.ledger.verify()
 
 
-@pytest.mark.parametrize("point", POINTS)
-def test_a_kill_at_every_place_of_every_answer(point, job):
+@pytest.mark.parametrize("how", SIGNALS)
+def test_a_signal_at_every_answer(how, job):
     expected, total = whole(job)
     assert total == ANSWERS
+    for number, point in zip(range(total), itertools.cycle(POINTS), strict=False):
+        survives(job, point, number, total, expected, how)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("how", SIGNALS)
+def test_a_signal_at_every_place_of_every_answer(point, how, job):
+    expected, total = whole(job)
     for number in range(total):
-        survives(job, point, number, total, expected)
+        survives(job, point, number, total, expected, how)
     assert not killed(point, total, lambda: job("to the end"))
 
 
@@ -73,8 +93,9 @@ def test_a_kill_at_every_place_of_every_answer(point, job):
 def test_every_answer_of_every_recipe_in_every_place(name, place, tmp_path, monkeypatch):
     job = at(place, tmp_path, monkeypatch, name)
     expected, total = whole(job)
-    for number, point in zip(range(total), itertools.cycle(POINTS), strict=False):
-        survives(job, point, number, total, expected)
+    ways = itertools.cycle(itertools.product(SIGNALS, POINTS))
+    for number, (how, point) in zip(range(total), ways, strict=False):
+        survives(job, point, number, total, expected, how)
     job.ledger.verify()
 
 
@@ -246,7 +267,7 @@ def test_another_seed_and_none(stopped):
 
 
 def test_another_release(stopped, monkeypatch):
-    monkeypatch.setattr("dpsparse.oracles.tape.release", lambda: "dpsparse 0.0.9 (another source)")
+    monkeypatch.setattr("dpsparse.oracles.tape_resume.release", lambda: "dpsparse 0.0.9 (another source)")
     refused(stopped, "finished by the release that began it")
 
 
@@ -261,7 +282,7 @@ def test_an_edited_record(stopped):
 def test_a_record_that_was_edited_together_with_all_digests_changes_no_price(stopped):
     """Whoever may write the file can forge answers, which were never of the rows; nothing is drawn for their turns."""
     [tape] = files(stopped, "tape")
-    frames = list(Tape.frames(tape))
+    frames = list(stored_frames(tape))
     forged = tape.with_suffix(".forged")
     [key] = files(stopped, "key")
     with closing(Tape(forged, frames[0].record, key.read_bytes())) as made:
@@ -270,6 +291,60 @@ def test_a_record_that_was_edited_together_with_all_digests_changes_no_price(sto
         made.append(frames[-1].record, bytes(len(frames[-1].data)))
     os.replace(forged, tape)
     assert goes_on(stopped) == ANSWERS - 2
+
+
+def test_damaged_lengths_in_the_middle_are_not_taken_for_a_torn_tail(stopped):
+    """Otherwise every answer after them would be removed and drawn once more."""
+    [tape] = files(stopped, "tape")
+    first = next(stored_frames(tape)).end
+    for place in (first, first + 4, first + HEAD - 1):
+        content = bytearray(tape.read_bytes())
+        content[place] ^= 0x40
+        tape.write_bytes(content)
+        refused(stopped, "edited or is damaged")
+        content[place] ^= 0x40
+        tape.write_bytes(content)
+    goes_on(stopped)
+
+
+def test_zeros_after_a_power_cut_are_passed_over(stopped):
+    [tape] = files(stopped, "tape")
+    with tape.open("ab") as file:
+        file.write(bytes(500))
+    assert goes_on(stopped) == ANSWERS - 2
+
+
+def test_an_older_copy_of_the_tape_of_a_run_that_is_done(stopped):
+    """The model of the run was released: what stands on no tape any more is not drawn a second time."""
+    shutil.copytree(stopped.folder / "runs", stopped.folder / "older")
+    goes_on(stopped)
+    refused(stopped, "an older copy of its tape", resume=stopped.folder / "older")
+
+
+@pytest.mark.parametrize("moment", ["end", "forget_key"])
+def test_a_fit_that_is_killed_at_its_end_draws_nothing_more(job, moment, monkeypatch):
+    expected, _ = whole(job)
+    with monkeypatch.context() as patched:
+        patched.setattr(Tape, moment, lambda *_: os._exit(0))
+        child = os.fork()
+        if child == 0:
+            job("stopped")
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    with Counted() as drawn:
+        assert job("stopped") == expected
+    assert (drawn.drawn, job.statuses("stopped")) == (0, ["done"])
+    assert not files(job, "key")
+
+
+def test_a_folder_without_rights_is_refused_for_good(job, monkeypatch):
+    def forbidden(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("dpsparse.oracles.tape_file.os.open", forbidden)
+        refused(job, "permission denied.*ask for the right")
+    assert job.statuses("stopped") == ["refunded"]
 
 
 def test_a_missing_tape_and_a_missing_key(stopped):
@@ -305,7 +380,7 @@ def test_an_older_ledger(job):
 def test_two_processes_with_one_tape(stopped):
     [tape] = files(stopped, "tape")
     [key] = files(stopped, "key")
-    header = next(iter(Tape.frames(tape))).record
+    header = stored_header(tape)
     with closing(Tape(tape, header, key.read_bytes())):
         refused(stopped, "another process runs this run_id", RetryLaterError)
     goes_on(stopped)
@@ -347,8 +422,8 @@ def test_records_that_were_cut_off_by_hand_are_not_noticed(stopped):
 
 def test_a_full_disk_gives_the_answer_to_nobody_and_the_run_goes_on(stopped, monkeypatch):
     with monkeypatch.context() as patched:
-        patched.setattr("dpsparse.oracles.tape.os.fsync", full)
-        with pytest.raises(RetryLaterError, match=r"no space left.*given to nobody"):
+        patched.setattr("dpsparse.oracles.tape_file.os.fsync", full)
+        with pytest.raises(RetryLaterError, match=r"no space left.*nobody received it"):
             stopped("stopped")
     assert stopped.statuses("stopped") == ["started"]
     assert goes_on(stopped) == ANSWERS - 2
@@ -373,9 +448,38 @@ def test_the_tape_of_a_search_is_no_longer_than_two_runs(job):
     assert killed("return", total - 2, lambda: made("stopped"))
     kept = sorted(path.suffix for path in (job.folder / "runs").glob("stopped*"))
     assert kept == [".best", ".key", ".run", ".tape"]
-    assert all(sum(1 for _ in Tape.frames(path)) < 20 for kind in ("best", "run", "tape") for path in files(job, kind))
+    assert all(
+        sum(1 for _ in stored_frames(path)) < 20 for kind in ("best", "run", "tape") for path in files(job, kind)
+    )
     made("stopped")
-    assert sorted(path.suffix for path in (job.folder / "runs").glob("stopped*")) == [".best", ".tape"]
+    assert sorted(path.suffix for path in (job.folder / "runs").glob("stopped*")) == [".kept", ".tape"]
+    assert stored_header(*files(job, "kept")).run is None, (
+        "the number of the best run is a bound on how many there were"
+    )
+
+
+@pytest.mark.parametrize("moment", ["end", "forget_key"])
+def test_a_search_that_is_killed_at_its_end_repeats_no_run(job, moment, monkeypatch):
+    """Killed before or after the record of the end: the best run is played, and nothing is drawn."""
+    made = Made(job, search)
+    expected, _ = whole(made)
+
+    def stop(tape, *_):
+        if tape.path.suffix == ".tape":
+            os._exit(0)
+        ordinary(tape, *_)
+
+    ordinary = getattr(Tape, moment)
+    with monkeypatch.context() as patched:
+        patched.setattr(Tape, moment, stop)
+        child = os.fork()
+        if child == 0:
+            made("stopped")
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    with Counted() as drawn:
+        assert made("stopped") == expected
+    assert (drawn.drawn, job.statuses("stopped")) == (0, ["done"])
 
 
 def test_keys_of_samples_are_not_stored(job, monkeypatch):

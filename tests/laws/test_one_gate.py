@@ -22,6 +22,7 @@ from builders import charge_for, checked
 from dpsparse import SparseRegressor
 from dpsparse.accounting.pricing import PricedPlan, price
 from dpsparse.core import Ask, Budget, EveryRow, Noise, Plan, PoissonRows, PrivacyError
+from dpsparse.core.digests import digest_of
 from dpsparse.core.facts import Clip
 from dpsparse.core.mechanisms import Randomness
 from dpsparse.core.participation import OncePerPerson
@@ -40,7 +41,8 @@ from dpsparse.oracles.client_updates import ClientUpdates, ClippedMeanNoise
 from dpsparse.oracles.gate import ANSWERED
 from dpsparse.oracles.local import LocalNoise
 from dpsparse.oracles.shares import NoiseShare, SharedNoiseOracle
-from dpsparse.oracles.tape import Answer, Frame, TapedOracle, digest_of
+from dpsparse.oracles.tape import TapedOracle
+from dpsparse.oracles.tape_file import Answer, Frame
 from dpsparse.queries import table
 from dpsparse.queries.charge import MADE_BY_THE_GATE, Charge
 from dpsparse.queries.kinds import (

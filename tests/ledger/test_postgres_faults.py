@@ -29,7 +29,7 @@ def address(server):
 @pytest.fixture
 def ledger(address, monkeypatch):
     monkeypatch.setattr(room, "PAUSE", 0.001)
-    made = Ledger(address)
+    made = Ledger(address, patience=0)
     made.create("trial", 3.0, 1e-6)
     return made
 

@@ -14,17 +14,20 @@ from truth.networks import images, network, small  # noqa: E402
 NAMES = ("a", "b", "c")
 
 
+GIVEN = {
+    "sites": NAMES,
+    "rounds": 3,
+    "local_steps": 2,
+    "step_size": 0.5,
+    "sparsity": 120,
+    "rate": 0.4,
+    "classes": 3,
+}
+SITE = {"epsilon": 4.0, "delta": 1e-5, "random_state": 0}
+
+
 def serve(**options):
-    given = {
-        "sites": NAMES,
-        "rounds": 3,
-        "local_steps": 2,
-        "step_size": 0.5,
-        "sparsity": 120,
-        "rate": 0.4,
-        "classes": 3,
-    }
-    return NetworkServer(small(), **{**given, **options})
+    return NetworkServer(small(), **{**GIVEN, **options})
 
 
 def join(server, name, **options):
@@ -69,21 +72,24 @@ def test_a_restarted_site_and_a_resumed_server_go_on(tmp_path):
     ledger = Ledger(f"sqlite:///{tmp_path}/budget.db")
     ledger.create("d", epsilon=5.0, delta=1e-4)
     options = {"ledger": ledger, "dataset": "d", "memory": tmp_path / "site"}
-    server = serve(sites=["a"], nonce="0" * 32)
+    server = serve(sites=["a"], state=tmp_path / "server.json")
     first = join(server, "a", **options)
     server.enrol(first.certificate())
     report = first.answer(server.task())
     assert join(server, "a", **options).answer(server.task()) == report
     server.receive(report)
     server.close()
-    server.save(tmp_path / "server.json")
-    resumed = serve(sites=["a"], nonce="0" * 32)
-    resumed.resume(tmp_path / "server.json")
+    resumed = NetworkServer.open(tmp_path / "server.json", small(), **{**GIVEN, "sites": ["a"]})
     assert resumed.task() == server.task()
     resumed.receive(join(server, "a", **options).answer(resumed.task()))
     assert len(ledger.entries("d")) == 1
     with pytest.raises(DataError, match="other settings"):
-        serve(sites=["a"], nonce="1" * 32).resume(tmp_path / "server.json")
+        NetworkServer.open(tmp_path / "server.json", small(), **{**GIVEN, "sites": ["a"], "rounds": 4})
+    X, y = images(90, seed=0)
+    X[7, 0] += 1
+    other = NetworkSite(small(), X, y, server.protocol, name="a", **{**SITE, **options})
+    with pytest.raises(PrivacyError, match="other rows"):
+        other.answer(resumed.task())
 
 
 def test_protocols_are_checked_and_other_networks_refused():

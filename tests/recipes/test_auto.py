@@ -42,6 +42,6 @@ def test_spiky_rows_are_never_selected_from():
 def test_the_reason_names_the_numbers_of_the_rule():
     plan = SparseClassifier(epsilon=1.0, delta=1e-5, feature_bound=1.0).plan(n_rows=100_000, n_features=2000)
     assert "no sparsity was asked for" in plan.reason
-    assert "n mu/(2 d) = 6.7 " in plan.reason
+    assert "whole gradients stand 6.7 times above their noise" in plan.reason
     plan = SparseClassifier(epsilon=1.0, delta=1e-5, feature_bound=1.0).plan(n_rows=20_000, n_features=100)
     assert "few coefficients, or many, by paid answers" in plan.reason

@@ -16,7 +16,7 @@ def run(*arguments):
 
 
 def test_it_prints_a_verdict_rows_and_epsilon():
-    result = run()
+    result = run("--details")
     assert result.exit_code == 0
     for said in ("verdict: ", "rows for a useful fit at epsilon = 1", "epsilon for a useful fit with 3000 rows"):
         assert said in result.stdout
@@ -63,7 +63,7 @@ def test_sparse_rows_are_planned_for_where_they_are_declared():
     dense, sparse = (json.loads(run("--json", *option).stdout) for option in ((), ("--sparse",)))
     assert (dense["sparse"], sparse["sparse"]) == (False, True)
     assert "energies" in {ask["name"] for ask in sparse["asks"]} - {ask["name"] for ask in dense["asks"]}
-    assert "3000 sparse rows" in run("--sparse").stdout
+    assert "3,000 sparse rows" in run("--sparse").stdout
 
 
 def test_help_says_how_to_plan_for_sparse_rows():
@@ -112,4 +112,4 @@ def test_a_dictionary_says_how_rows_are_encoded(tmp_path):
             f"the dictionary says which columns there are, and how they are encoded. Leave {option[0]} out."
             in result.stderr
         )
-    assert "3000 dense rows x 1 features" in CliRunner().invoke(main, given).stdout
+    assert "3,000 dense rows x 1 features" in CliRunner().invoke(main, given).stdout

@@ -43,7 +43,7 @@ def test_every_kind_has_constants_and_spreads(kind):
             assert spread is None
             continue
         assert len(spread["shifts"]) == len(KNOTS)
-        for at in [*spread["shifts"], spread["worst"]]:
+        for at in [*spread["shifts"], spread["over"] if "over" in spread else spread["worst"]]:
             assert len(at) == len(LEVELS)
             assert at == sorted(at)
 
@@ -68,7 +68,7 @@ def test_more_features_never_help(kind):
 def test_errors_are_positive_rise_with_the_level_and_end_at_the_worst():
     spread = constants()["select_polish regression"]["spread"]["excess convention"]
     for odds in np.geomspace(1e-6, 1e30, 30):
-        values = [part(float(odds), spread, level) for level in LEVELS]
+        values = [part(float(odds), spread, level, 0.6) for level in LEVELS]
         assert values[0] > 0
         assert values == sorted(values)
         assert values[-1] <= spread["worst"][-1]
@@ -77,7 +77,26 @@ def test_errors_are_positive_rise_with_the_level_and_end_at_the_worst():
 def test_a_spread_is_interpolated_between_knots():
     spread = {"shifts": [[float(i)] * len(LEVELS) for i in range(len(KNOTS))], "worst": [1.0] * len(LEVELS)}
     middle = math.exp((KNOTS[1] + KNOTS[2]) / 2)
-    assert part(middle, spread, 0.5) == pytest.approx(1 / (1 + math.exp(-(math.log(middle) + 1.5))))
+    assert part(middle, spread, 0.5, 0.6) == pytest.approx(1 / (1 + math.exp(-(math.log(middle) + 1.5))))
+
+
+@pytest.mark.parametrize("signal", [0.02, 0.2, 0.9])
+def test_a_fit_that_finds_nothing_exceeds_the_constant_by_the_same_part_of_it_at_any_signal(signal):
+    spread = constants()["tables regression"]["spread"]["excess signal"]
+    lost = part(1e30, spread, 0.95, signal)
+    assert 1 - signal * (1 - lost) == pytest.approx(1 + spread["over"][-1])
+
+
+def test_narrow_columns_cost_accuracy_in_tables():
+    for kind in ("tables regression", "tables classes"):
+        k = constants()[kind]["constants"]
+        narrow, wide = (both_odds(case(kind, n_features=10, scale=scale), 0.3, k)[0] for scale in (0.3, 1.0))
+        assert narrow > 1.2 * wide
+
+
+def test_a_plan_for_the_constant_alone_is_beyond_hope():
+    assert beyond_hope(case("tables classes", constant_only=True)) == 1
+    assert beyond_hope(case("tables classes")) == 0
 
 
 def test_a_margin_has_the_error_that_its_signal_says():

@@ -149,3 +149,50 @@ def test_both_outcomes_are_foreseen_only_where_answers_will_choose_between_them(
 
 def test_a_band_says_its_numbers():
     assert str(ErrorBand(0.1, 0.2, 0.4)) == "0.2 (0.1 to 0.4)"
+
+
+# ------------------------------------------------------------------------------------------------ signal
+
+
+def told(model, n_rows, n_features, **known):
+    return model.plan(n_rows, n_features, **known)
+
+
+def test_the_verdict_says_which_signal_a_useful_fit_takes():
+    plan = told(classifier(), 240, 7)
+    needed = plan.signal_needed
+    assert plan.verdict == "borderline"
+    assert plan.why.startswith(f"Useful if your features avoid at least {100 * needed:.0f} % of the errors")
+    assert told(classifier(), 240, 7, signal=1.05 * needed).verdict == "useful"
+    assert told(classifier(), 240, 7, signal=0.95 * needed).verdict != "useful"
+
+
+def test_weaker_signals_are_enough_for_more_rows():
+    needed = [told(regressor(sparsity=None), n, 10).signal_needed for n in (300, 1000, 10_000, 1_000_000)]
+    assert needed == sorted(needed, reverse=True)
+    assert needed[-1] == pytest.approx(0.1, abs=0.02)  # what is useful removes a tenth of the error
+
+
+def test_a_few_hundred_rows_are_not_called_useful_where_nobody_knows_the_signal():
+    for n_rows in (60, 116, 240):
+        assert told(classifier(), n_rows, 4).verdict != "useful"
+    assert told(classifier(), 20_000, 4).verdict == "useful"
+
+
+def test_bands_of_tables_hold_weak_signals_and_narrow_when_the_signal_is_known():
+    free, known = (told(classifier(), 2000, 7, **signal).error.test for signal in ({}, {"signal": 0.5}))
+    assert free.high > 0.5  # as bad as a constant, which a table without a signal is
+    assert known.high - known.low < 0.3 * (free.high - free.low)
+
+
+def test_the_feature_scale_counts():
+    usual, narrow = (told(classifier(), 1000, 7, signal=0.4, **scale).error for scale in ({}, {"feature_scale": 0.1}))
+    assert narrow.excess.typical > 1.3 * usual.excess.typical
+
+
+def test_a_plan_for_the_constant_alone_is_hopeless():
+    plan = told(classifier(), 30, 7, signal=0.9)
+    assert [ask.name for ask in plan.asks] == ["start"]
+    assert plan.verdict == "hopeless"
+    assert "only a constant would be released" in plan.why
+    assert plan.signal_needed is None

@@ -72,8 +72,9 @@ def test_a_recipe_without_a_formula_says_so():
 
 
 def test_several_models_share_the_budget():
-    two = SparseClassifier(feature_bound=1.0, classes=[0, 1]).plan(5000, 20)
-    five = SparseClassifier(feature_bound=1.0, classes=range(5)).plan(5000, 20)
+    shared = {"feature_bound": 1.0, "recipe": "dual_averaging"}
+    two = SparseClassifier(classes=[0, 1], **shared).plan(5000, 20)
+    five = SparseClassifier(classes=range(5), **shared).plan(5000, 20)
     assert five.error.excess.typical > two.error.excess.typical
     assert five.rows_needed() > two.rows_needed()
 

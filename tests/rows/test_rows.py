@@ -21,6 +21,7 @@ from dpsparse.rows import shard as shard_module
 from dpsparse.rows.kernels import choice, plain
 from dpsparse.rows.lattice import Lattice
 from dpsparse.rows.sampling import PoissonSample, RandomPartition
+from truth.covering import pairwise
 from truth.rows import KINDS, Table, adversarial, contributions, integer_norm, table
 
 EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
@@ -75,10 +76,7 @@ def test_a_sum_is_exactly_the_sum_of_its_records(kind, intercept, name):
     assert total.tolist() == exact_sum(parts)
 
 
-@EVERY_KIND
-@pytest.mark.parametrize("intercept", [0.0, 0.5])
-@pytest.mark.parametrize("name", clips(1))
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize(("kind", "name", "loss", "intercept"), pairwise(KINDS, list(clips(1)), LOSSES, [0.0, 0.5]))
 def test_a_sum_is_the_clipped_gradient_of_its_definition(kind, intercept, name, loss):
     """Up to the lattice of rows: an entry is truncated by at most 2^-16 of the largest one."""
     given = table(kind, intercept=intercept)

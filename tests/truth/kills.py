@@ -9,7 +9,8 @@ import traceback
 import numpy as np
 
 from dpsparse import Ledger, SparseClassifier, SparseRegressor, recipes
-from dpsparse.oracles.tape import Answer, Tape, TapedOracle
+from dpsparse.oracles.tape import TapedOracle
+from dpsparse.oracles.tape_file import Answer, TapeFile
 
 #: Before a new answer is drawn; when it was drawn and nothing of it is stored; when half of its record is written; when all of
 #: it is written and not yet synced; when it is durable and not yet returned.
@@ -22,13 +23,16 @@ CENTRAL = tuple(
 ACCEPTED = ("unproven", "known-design")
 
 
-def kill() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
+#: What ends processes: the system, a scheduler, a person.
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 
 
-def arm(point: str, number: int) -> None:
-    """Let this process be killed at a place of its new answer of this number, counted from 0."""
-    draw, write, drawn = TapedOracle._draw, Tape._write, [-1]
+def arm(point: str, number: int, how: signal.Signals) -> None:
+    """Let this process get a signal at a place of its new answer of this number, counted from 0."""
+    draw, append, write, drawn = TapedOracle._draw, TapeFile.append, TapeFile._write, [-1]
+
+    def kill():
+        signal.raise_signal(how)
 
     def armed_draw(self, question, asked):
         drawn[0] += 1
@@ -36,38 +40,40 @@ def arm(point: str, number: int) -> None:
             kill()
         return draw(self, question, asked)
 
-    def armed_write(self, record, data=b""):
-        if isinstance(record, Answer) and drawn[0] == number:
-            if point == "append":
-                kill()
-            if point in ("torn", "sync"):
-                start = os.fstat(self._file.fileno()).st_size
-                write(self, record, data)
-                if point == "torn":
-                    end = os.fstat(self._file.fileno()).st_size
-                    os.truncate(self.path, start + (end - start) // 2)
-                kill()
-        write(self, record, data)
-        if isinstance(record, Answer) and drawn[0] == number and point == "return":
+    def armed_append(self, record, data=b""):
+        self.armed = isinstance(record, Answer) and drawn[0] == number
+        append(self, record, data)
+        if self.armed and point == "return":
             kill()
 
-    TapedOracle._draw, Tape._write = armed_draw, armed_write
+    def armed_write(self, content):
+        if self.armed and point == "append":
+            kill()
+        write(self, content)
+        if self.armed and point == "torn":
+            os.ftruncate(self._handle, self._end + len(content) // 2)
+        if self.armed and point in ("torn", "sync"):
+            kill()
+
+    TapedOracle._draw, TapeFile.append, TapeFile._write = armed_draw, armed_append, armed_write
 
 
-def killed(point: str, number: int, work) -> bool:
-    """Whether a fork that does this work was killed there; False if it ended before."""
+def killed(point: str, number: int, work, how: signal.Signals = signal.SIGKILL) -> bool:
+    """Whether a fork that does this work was ended there by a signal; False if it ended before."""
     child = os.fork()
     if child == 0:
         try:
-            arm(point, number)
+            arm(point, number, how)
             work()
+        except KeyboardInterrupt:
+            os._exit(130)
         except BaseException:
             traceback.print_exc()
             os._exit(9)
         os._exit(0)
     _, status = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, "the work failed by itself"
-    return os.WIFSIGNALED(status)
+    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) in (0, 130), "the work failed by itself"
+    return os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 130
 
 
 class Counted:
@@ -130,15 +136,16 @@ class Job:
         return [entry.status for entry in self.ledger.entries("trial") if entry.run_id == run_id]
 
 
-def survives(job, point, number, total, expected, run_id=None):
-    """Kill a job at a place, run it again, and compare with one that was not disturbed.
+def survives(job, point, number, total, expected, how=signal.SIGKILL):
+    """End a job at a place, run it again, and compare with one that was not disturbed.
 
     What stands on the tape is played and what does not is drawn: together they are the plan, and one entry pays for them.
+    An interrupt that comes before the first answer refunds the entry.
     """
-    run_id = run_id or f"{point} {number}"
-    assert killed(point, number, lambda: job(run_id))
+    run_id = f"{point} {number} {how.name}"
+    assert killed(point, number, lambda: job(run_id), how)
     durable = number + (point in ("sync", "return"))
     with Counted() as counted:
         assert job(run_id) == expected
     assert counted.drawn == total - durable
-    assert job.statuses(run_id) == ["done"]
+    assert [status for status in job.statuses(run_id) if status != "refunded"] == ["done"]

@@ -47,6 +47,8 @@ from ..ops import hard_threshold, proximal_step, soft_threshold
 from ..queries.kinds import Indices, JointGradient, Oracle, Path, WeightedGradient
 from .column_weights import Weighting, released_columns, sized_weights
 from .constants import STEPS
+from .engine import Queries
+from .finish import Finish, Score
 from .signal_test import SignalTest
 from .steps import PacedSteps, StepLimit
 
@@ -115,6 +117,8 @@ class DualAveraging:
     refit_size_share, refit_least, refit_fill : float
         Part of the budget for the mean length of rows on those coordinates, and what is made of it,
         as in `Weighting`.
+    finish : Finish or None
+        The slope of two classes on the score; None: not asked.
     noise : Noise
         ``Noise.NONE`` for the non-private twin.
     """
@@ -131,6 +135,7 @@ class DualAveraging:
     refit_size_share: float = 0.0
     refit_least: float = 1.0
     refit_fill: float = 1.0
+    finish: Finish | None = None
     noise: Noise = Noise.GAUSSIAN
 
     def plan(self, facts: Facts, budget: Budget) -> Plan:
@@ -141,6 +146,8 @@ class DualAveraging:
         if self.refit is not None:
             size = Ask(name="support size", question="MeanRowNorm", noise=self.noise, share=self.refit_size_share)
             asks += (size, self._gradients("refit", self.refit, joint))
+        if self.finish is not None:
+            asks += tuple(self.finish.plan(self.noise, self.noise))
         return Plan(asks=asks)
 
     def _gradients(self, name: str, loop: Averaging, joint: bool) -> Ask:
@@ -155,6 +162,21 @@ class DualAveraging:
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the last iterate, sparse if asked for; everything here is post-processing."""
+        w = self._path(oracle, path)
+        if self.finish is None:
+            return w
+        facts, support = oracle.facts, np.flatnonzero(w[: oracle.facts.n_features])
+        support = support if support.size else np.zeros(1, dtype=np.intp)
+        offset = float(w[-1]) * facts.intercept * facts.free
+        score = Score(support, np.zeros(support.size), w[support], offset, offset)
+        part, offset = self.finish.run(Queries(oracle), score, self.loop.clip, 1.0)
+        w[support] *= part
+        if facts.free:
+            w[-1] = offset / facts.intercept
+        return w
+
+    def _path(self, oracle: Oracle, path: Path | None) -> Vector:
+        """The last iterate, sparse if asked for."""
         facts, steps = oracle.facts, self._start(oracle)
         w, ranks = self._average(steps, facts.first(), path)
         if self.sparsity is None or self.sparsity >= facts.n_features or (self.lazy and self.refit is None):

@@ -1,17 +1,20 @@
 """What the default engines share.
 
-Queries that return a number and its noise, the constant they start from, typical lengths.
+Queries that return a number and its noise, the constant they start from, typical lengths, and the
+rule by which nothing but the constant is released.
 
 Everything here is post-processing of released answers and of the public size of their noise.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 import numpy as np
 
 from ..core.facts import Projection, Vector
+from ..core.plan import Ask, Noise, Plan
 from ..queries.kinds import (
     CentredModel,
     Gram,
@@ -22,9 +25,8 @@ from ..queries.kinds import (
     Query,
     ResidualMean,
 )
-from .constants import Constants
+from .constants import ENGINE, TABLES, Constants
 from .polish_steps import symmetric
-from .screening import class_share
 
 #: The model without a feature and without a constant.
 EMPTY = CentredModel(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0), 0.0)
@@ -46,15 +48,30 @@ class Queries:
         """The point of a grid at which about this part of the rows' values is reached."""
         return float(points[int(self.oracle.answer(Quantile(of, model, part, points), ask)[0])])
 
-    def class_share(self) -> tuple[float, float]:
-        """The share of a class and the noise in it: with no margin a slope is 1/2 less the class."""
+    def log_odds(self) -> tuple[float, float]:
+        """The log-odds of the class share, and the noise in that share.
+
+        With no margin a slope is 1/2 less the class. The share is shrunk to one half as far as its
+        distance from there may be noise, and held within what this noise can distinguish from 0 and 1.
+        """
         mean, noise = self.noisy(ResidualMean(EMPTY, 0.5), "start")
-        return class_share(float(mean[0])), noise
+        share = shrunken_share(0.5 - float(mean[0]), noise)
+        return math.log(share / (1 - share)), noise
 
     def median(self, points: int) -> float:
         """The median of the targets, on this many points within their bound."""
         bound = self.facts.target_bound
         return self.quantile("targets", EMPTY, 0.5, np.linspace(-bound, bound, points), "start")
+
+    def constant(self, level: float) -> Vector:
+        """The model that predicts a constant: the log-odds of the class share, or a shrunken median."""
+        found = np.zeros(self.facts.dimension)
+        if self.facts.free and self.facts.target.classes:
+            found[-1] = self.log_odds()[0] / self.facts.intercept
+        elif self.facts.free:
+            shrunken = level**2 / (level**2 + ENGINE.median_doubt**2)
+            found[-1] = shrunken * self.median(ENGINE.whole.thin_median_points) / self.facts.intercept
+        return found
 
     def row_length(self, frame: Projection, points: Vector, choice: Constants, ask: str) -> float:
         """A typical length of rows in a frame: a multiple of a middle quantile, at most the last point."""
@@ -66,6 +83,56 @@ class Queries:
         """The mean outer product of centred rows within a length, and the noise of its diagonal."""
         triangle, noise = self.noisy(Gram(support, centre, length), ask)
         return symmetric(triangle, support.size), noise
+
+
+# ------------------------------------------------------------------------------------------------ scales
+
+
+def first_share(level: float, scales: int, each: float = 0.0) -> float:
+    r"""Share of the first answer about each of some scales: as much as its level needs, if they can afford it.
+
+    A grid query of level L lands in a wrong cell with a probability of about the number of cells
+    times :math:`e^{-qL}`, and the whole path is measured in what it returns. Later answers are
+    looked for near the first one, so that an error of theirs costs a factor and not the model.
+
+    Parameters
+    ----------
+    level : float
+        N: rows times the Gaussian budget.
+    scales : int
+        How many scales have a first answer.
+    each : float
+        Share of any other scalar query; the first answer has no less.
+    """
+    return max(each, min(ENGINE.first_shares / scales, (ENGINE.first_level / level) ** 2))
+
+
+def constant_only(level: float, scales: int) -> bool:
+    """Whether the first answer about a scale would be too noisy: then only the constant is released.
+
+    The whole budget is then spent on it. The planner calls such a fit hopeless.
+    """
+    return level * math.sqrt(first_share(level, scales)) < ENGINE.constant_level
+
+
+def constant_plan(*, classes: bool, gaussian: Noise, gumbel: Noise) -> Plan:
+    """The plan that asks for the constant only: the class share, or the median of the targets."""
+    kind, noise = ("ResidualMean", gaussian) if classes else ("Quantile", gumbel)
+    return Plan(asks=(Ask(name="start", question=kind, noise=noise),), order=("start",))
+
+
+def class_clip(kappa: float) -> float:
+    """Clip of gradients of classes: it grows with kappa, until it holds no slope back but those of long rows."""
+    growth: float = (kappa / TABLES.class_from) ** TABLES.class_growth
+    return TABLES.class_clip * min(TABLES.most_class_growth, max(1.0, growth))
+
+
+def shrunken_share(share: float, noise: float) -> float:
+    """A noisy class share, shrunk to one half by its noise, at least twice that noise away from 0 and 1."""
+    away = share - 0.5
+    least = min(0.5, max(ENGINE.least_share, 2 * noise))
+    found = 0.5 + away * max(0.0, 1 - (noise / max(abs(away), 1e-12)) ** 2)
+    return min(1 - least, max(least, found))
 
 
 def believed(values: Vector, noise: float) -> float:

@@ -17,7 +17,16 @@ import numpy as np
 
 from ..core.facts import Projection, Vector
 from ..core.plan import Ask, Noise, Plan
-from ..queries.kinds import CentredModel, ColumnMeans, CountWithin, Oracle, ProjectedModel, Quantile, ScoreMoments
+from ..queries.kinds import (
+    CentredModel,
+    ColumnMeans,
+    CountWithin,
+    Indices,
+    Oracle,
+    ProjectedModel,
+    Quantile,
+    ScoreMoments,
+)
 from .constants import INTERVALS, constants
 from .engine import Queries
 from .interval_clips import Clips, Pilot
@@ -65,6 +74,8 @@ class SplitIntervals:
         Scale of the selection's noise, in rows, if it had all of part A's budget:
         :math:`2/\epsilon` with :math:`\epsilon^2/8 = \mu^2/2`, in which selections of this kind are
         priced.
+    members : array of shape (n_features,) or None
+        The group of each feature: a group is inferred as a whole, or not at all.
     selection_noise, noise : Noise
     """
 
@@ -77,6 +88,7 @@ class SplitIntervals:
     meat: float
     most: int
     reading: float
+    members: Indices | None = None
     selection_noise: Noise = Noise.GUMBEL
     noise: Noise = Noise.GAUSSIAN
 
@@ -118,8 +130,7 @@ class SplitIntervals:
     def pilot(self, oracle: Oracle, w: Vector) -> Pilot | None:
         """Ask part A what B must know; None where no feature was selected."""
         queries, facts, d = Queries(oracle), oracle.facts, oracle.facts.n_features
-        order = np.argsort(-np.abs(w[:d]), kind="stable")[: self.most]
-        support = np.sort(order[w[order] != 0])
+        support = whole_groups(w[:d], self.members, self.most)
         m = support.size
         if m == 0:
             return None
@@ -208,6 +219,21 @@ class SplitIntervals:
             pilot.model(theta), pilot.scale, pilot.constant, pilot.residual, pilot.norm, self.gram, self.meat
         )
         return Moments.of(*queries.noisy(question, MOMENTS), question, queries.facts.n_rows, classes=self.classes)
+
+
+def whole_groups(w: Vector, members: Indices | None, most: int) -> Indices:
+    """The features of the groups of the largest l2 norm that are not zero, at most so many features together.
+
+    Examples
+    --------
+    >>> whole_groups(np.array([0.0, 3.0, 2.0, 0.0, 1.0]), np.array([0, 0, 1, 1, 2]), 4).tolist()
+    [0, 1, 2, 3]
+    """
+    own = np.arange(w.size) if members is None else members
+    norms, sizes = np.bincount(own, weights=w**2), np.bincount(own)
+    order = np.argsort(-norms, kind="stable")
+    order = order[norms[order] > 0]
+    return np.flatnonzero(np.isin(own, order[np.cumsum(sizes[order]) <= most]))
 
 
 def _ask(name: str) -> str:

@@ -18,6 +18,8 @@ import numpy as np
 from ..core.facts import Facts, Vector
 from ..core.plan import Ask, Noise, Plan
 from .constants import POLISH, constants
+from .engine import first_share
+from .finish import Finish
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +109,8 @@ class PolishSchedule:
     load : float
         x: coordinates per row and unit of budget for gradients; above 1 noise rules, far below 1
         sampling does.
+    level : float
+        N: rows times the Gaussian budget.
     spare : int
         Coordinates that are selected after the others; then as many of all are dropped, those of
         the smallest coefficients.
@@ -117,6 +121,7 @@ class PolishSchedule:
     rounds: int
     classes: bool
     load: float
+    level: float
     spare: int = 0
 
     @classmethod
@@ -140,7 +145,8 @@ class PolishSchedule:
         load = k / (n * budget * (1 - rule.selection) * (1 - rule.scalars))
         plenty = load <= POLISH.spare_load and n >= POLISH.spare_rows * k * log_features(d)
         spare = min(math.ceil(rule.spare * k), d - k) if plenty else 0
-        return cls(shares=shares, coordinates=k, rounds=min(rounds, k), classes=classes, load=load, spare=spare)
+        rounds, level = min(rounds, k), n * math.sqrt(2 * rho)
+        return cls(shares=shares, coordinates=k, rounds=rounds, classes=classes, load=load, level=level, spare=spare)
 
     @property
     def name(self) -> str:
@@ -178,15 +184,44 @@ class PolishSchedule:
     @property
     def each(self) -> float:
         """Share of one scalar."""
-        asked = len(self.sizes) - self.classes + 2 * sum(self.steps) + len(self.supports) + 2 * self.shares.intercept
+        asked = (
+            1 + len(self.sizes) - self.classes + 2 * sum(self.steps) + len(self.supports) + 2 * self.shares.intercept
+        )
         return (1 - POLISH.entry_share) * self.shares.rule.scalars * self.shares.rest / asked
+
+    @property
+    def first(self) -> float:
+        """Share of the first answer about each scale."""
+        return first_share(self.level, scales(classes=self.classes, intercept=self.shares.intercept), self.each)
+
+    @property
+    def finish(self) -> Finish:
+        """The slope of the target on the score."""
+        least, most = POLISH.pair.slope
+        share = min(most, max(least, (POLISH.slope_level / self.level) ** 2))
+        return Finish(share=share, spread_share=self.first, level=self.level, classes=self.classes)
+
+    @property
+    def _scalars(self) -> dict[str, tuple[float, ...]]:
+        """The shares of all turns of each scalar query: first answers about a scale have more."""
+        steps, clips, each = sum(self.steps), len(self.sizes) - self.classes, self.each
+        residual = each if self.classes else self.first
+        return {
+            "clip": (each,) * steps,
+            "curvature": (each,) * steps,
+            "residual": (residual,) * min(clips, 1) + (each,) * (clips - 1),
+            "norms": (self.first,) + (each,) * (len(self.supports) - 1),
+            "start": (max(2 * each, self.first) + self.shares.fs,) * self.shares.intercept,
+        }
 
     def plan(self, *, gaussian: Noise, gumbel: Noise) -> Plan:
         """Everything that is asked, in order."""
-        rule, rest, each, free = self.shares.rule, self.shares.rest, self.each, self.shares.intercept
+        rule, rest, free = self.shares.rule, self.shares.rest, self.shares.intercept
+        scalars, finish = self._scalars, self.finish
         grams = [m for m in self.supports if m >= POLISH.whole.least_gram]
-        count, clips, stages = sum(self.steps), len(self.sizes) - self.classes, len(self.supports)
-        spent = (1 - rule.scalars) * rest
+        count, clips = sum(self.steps), len(self.sizes) - self.classes
+        asked = math.fsum(map(math.fsum, scalars.values())) - self.shares.fs + finish.share + finish.spread_share
+        spent = (1 - POLISH.entry_share * rule.scalars) * rest - asked
         growth = rule.growth or self._funded(POLISH.pair.last_growth)
         least, most = POLISH.pair.selection_growth
         rise = 1.0 if self.classes else min(most, max(least, POLISH.selection_load / self.load))
@@ -194,27 +229,28 @@ class PolishSchedule:
         weights *= rule.selection * spent / weights.sum()
         ramp = growth ** (np.arange(count) / max(1, count - 1))
         gradients = (1 - rule.selection) * spent + (0.0 if grams else rule.gram)
-        start = ("ResidualMean", gaussian) if self.classes else ("Quantile", gumbel)
+        kinds = {"curvature": ("Curvature", gaussian)}
+        if self.classes:
+            kinds["start"] = ("ResidualMean", gaussian)
         sums = [
-            ("clip", "Quantile", gumbel, count, each * count, None),
-            ("curvature", "Curvature", gaussian, count, each * count, None),
             ("gradient", "CentredGradient", gaussian, count, gradients, ramp),
-            ("residual", "Quantile", gumbel, clips, each * clips, None),
-            ("norms", "Quantile", gumbel, stages, each * stages, None),
             ("gram", "Gram", gaussian, len(grams), rule.gram, np.array(grams, dtype=float) ** 3),
-            ("start", *start, free, 2 * each + self.shares.fs, None),
             ("intercept", "ResidualMean", gaussian, free * (clips + 1), self.shares.fi, None),
             ("means", "ColumnMeans", gaussian, len(self.sizes) * (self.shares.fm > 0), self.shares.fm, self.sizes),
         ]
+        for name, parts in scalars.items():
+            kind, noise = kinds.get(name, ("Quantile", gumbel))
+            sums.append((name, kind, noise, len(parts), math.fsum(parts), parts))
         asks = [
             Ask(name=n, question=q, noise=noise, times=int(times), share=s, schedule=None if v is None else _tuple(v))
             for n, q, noise, times, s, v in sums
             if times
         ]
-        asks[3:3] = [
+        asks += [
             Ask(name=select(r), question="Select", noise=gumbel, draws=size, share=float(weights[r]))
             for r, size in enumerate(self.sizes)
         ]
+        asks += finish.plan(gaussian, gumbel)
         return Plan(asks=tuple(asks), order=tuple(self._order()))
 
     def _order(self) -> list[str]:
@@ -227,7 +263,12 @@ class PolishSchedule:
                 order += [select(r)] + ["means"] * (self.shares.fm > 0)
             order += ["norms"] + ["gram"] * (self.supports[r] >= POLISH.whole.least_gram)
             order += ["clip", "curvature", "gradient"] * self.steps[r]
-        return order + ["intercept"] * free
+        return order + self.finish.asks + ["intercept"] * free
+
+
+def scales(*, classes: bool, intercept: bool) -> int:
+    """How many scales have a first answer: start, residuals of numbers, row lengths, spread of the score."""
+    return 2 + (not classes) + intercept
 
 
 def select(r: int) -> str:

@@ -44,8 +44,9 @@ from ..queries.kinds import (
 from . import column_locations as origins
 from .column_locations import ColumnLocations
 from .constants import ENGINE, POLISH, ROWS
-from .engine import Queries, believed
-from .polish_schedule import BudgetShares, PolishSchedule, Rule, entry_edges, select, typical_entry
+from .engine import Queries, believed, constant_only, constant_plan
+from .finish import Score
+from .polish_schedule import BudgetShares, PolishSchedule, Rule, entry_edges, scales, select, typical_entry
 from .polish_steps import Preconditioner, gains, shrunken, stein_scale
 
 
@@ -82,7 +83,9 @@ class SelectAndPolish:
 
     def plan(self, facts: Facts, budget: Budget) -> Plan:
         """The size of a typical entry; then, for each number of coordinates that may follow, everything else."""
-        schedules = {s.name: s for s in (self._schedule(facts, edge) for edge in entry_edges(facts)[1:])}
+        if self.constant_only(facts):
+            return constant_plan(classes=facts.target.classes, gaussian=self.noise, gumbel=self.selection_noise)
+        schedules = {s.name: s for s in (self.schedule(facts, edge) for edge in entry_edges(facts)[1:])}
         share = POLISH.entry_share * self.rule.scalars * self._shares(facts).rest
         branches = tuple((n, s.plan(gaussian=self.noise, gumbel=self.selection_noise)) for n, s in schedules.items())
         scale = Ask(name="scale", question="ModalEntry", noise=self.selection_noise, share=share)
@@ -93,22 +96,32 @@ class SelectAndPolish:
         plan = plan.with_share(1 - sum(ask.share for ask in first))
         return replace(plan, asks=(*first, *plan.asks), order=tuple(ask.name for ask in (*first, *plan.asks)))
 
+    def constant_only(self, facts: Facts) -> bool:
+        """Whether nothing but the constant is released."""
+        free = facts.free > 0
+        level = facts.n_rows * math.sqrt(2 * self.rho)
+        return free and constant_only(level, scales(classes=facts.target.classes, intercept=free))
+
     def _shares(self, facts: Facts) -> BudgetShares:
+        told = self.told or self.means > 0
         return BudgetShares(
-            rule=self.rule, intercept=facts.free > 0, means_known=self.told or self.means > 0 or facts.means is not None
+            rule=self.rule, intercept=facts.free > 0, means_known=told or facts.means is not None, told=told
         )
 
-    def _schedule(self, facts: Facts, entry: float) -> PolishSchedule:
+    def schedule(self, facts: Facts, entry: float) -> PolishSchedule:
+        """What is asked once the size of a typical entry is known."""
         return PolishSchedule.of(self._shares(facts), facts, self.rho, self.sparsity, entry)
 
     def run(self, oracle: Oracle, path: Path | None = None, origin: ColumnLocations | None = None) -> Vector:
         """Return the polished coefficients; everything here is post-processing."""
         edges, queries = entry_edges(oracle.facts), Queries(oracle)
+        if self.constant_only(oracle.facts):
+            return queries.constant(oracle.facts.n_rows * math.sqrt(2 * self.rho))
         if self.means:
             origin = ColumnLocations.learn(queries, _lengths, ROWS)
         question = ModalEntry(self.rule.entry_part, edges, None if origin is None else origin.means)
         entry = float(edges[1 + int(oracle.answer(question, "scale")[0])])
-        schedule = self._schedule(oracle.facts, entry)
+        schedule = self.schedule(oracle.facts, entry)
         oracle.take_branch(schedule.name)
         return _Run(self, queries, schedule, entry, path, origin).result()
 
@@ -144,7 +157,8 @@ class _Run:
         self.residual_quantile = POLISH.heavy_quantile if heavy else solver.rule.residual_quantile
         self.support: Indices = np.zeros(0, dtype=np.intp)
         self.centre, self.w, self.last = np.zeros(0), np.zeros(0), np.zeros(0)
-        self.b = self.residual = self.curvature = self.length = 0.0
+        self.b = self.residual = self.curvature = self.length = self.widest = 0.0
+        self.columns = 1  # of the support when the last length was asked
         self.stein, self.doubt = 1.0, 0.0  # `doubt` is the variance of the mean slope
         self.clear = facts.n_rows * math.sqrt(2 * solver.rho * schedule.each)
 
@@ -152,6 +166,7 @@ class _Run:
         """Rounds of selecting and polishing, then shrinkage and a last step of the intercept."""
         if self.free:
             self._start()
+        first = self.b
         sizes = self.schedule.sizes
         for r in range(len(self.schedule.supports)):
             if r < len(sizes):
@@ -164,7 +179,9 @@ class _Run:
                 if self.path is not None:
                     self.path.add(self._full(), self.queries.oracle)
         offset = self._model().offset
-        self.w = self._shrink()
+        score = Score(self.support, self.centre, self._shrink(), first, offset)
+        part, offset = self.schedule.finish.run(self.queries, score, self._typical, self.widest)
+        self.w = part * score.w
         if self.free:
             self.b = offset - float(self.centre @ self.w)
             self._intercept(min(3 * self.residual, self.high))
@@ -191,22 +208,24 @@ class _Run:
 
     def _start(self) -> None:
         if self.schedule.classes:
-            p, noise = self.queries.class_share()
-            self.b, self.residual, self.doubt = math.log(p / (1 - p)), max(p, 1 - p), noise**2
+            self.b, noise = self.queries.log_odds()
+            p = 1 / (1 + math.exp(-self.b))
+            self.residual, self.doubt = max(p, 1 - p), noise**2
         else:
-            self.b = self.queries.median(ENGINE.whole.median_points)
+            coarse = self.schedule.level * math.sqrt(self.schedule.first) < POLISH.coarse_level
+            self.b = self.queries.median(ENGINE.whole.thin_median_points if coarse else ENGINE.whole.median_points)
 
     def _intercept(self, bound: float) -> None:
-        """Move the intercept by what the mean slope says.
+        """Move the intercept by that part of the mean slope that is no noise, for it was told once before.
 
-        For classes by that part of it that is no noise, for it was told once before.
+        Slopes of classes are not clipped: those of a rare class are long, and a clip would change its share.
         """
+        classes = self.schedule.classes
+        bound = 1.0 if classes else bound
         mean, noise = self.queries.noisy(ResidualMean(self._model(), bound), "intercept")
-        part = 1.0
-        if self.schedule.classes and self.origin is not None:
-            wrong = self.doubt + POLISH.drift**2
-            part = wrong / (wrong + noise**2)
-            self.doubt = (1 - part) * wrong
+        wrong = self.doubt + (POLISH.drift if classes else POLISH.number_drift * self._typical) ** 2
+        part = wrong / (wrong + noise**2)
+        self.doubt = (1 - part) * wrong
         self.b -= part * float(mean[0]) / self.facts.curvature
 
     # ---------------------------------------------------------------------------------------------- rounds
@@ -214,7 +233,7 @@ class _Run:
     def _select(self, r: int) -> None:
         """Clip residuals, move the intercept, select coordinates and learn their means."""
         if r or not self.schedule.classes:
-            self.residual = self._quantile("slopes", self.residual_quantile, self.low, self.high, "residual")
+            self._residual()
             if self.free:
                 self._intercept(self.residual)
         elif not self.free:
@@ -233,6 +252,26 @@ class _Run:
         self.support = np.concatenate([self.support, new])
         self.centre, self.w, self.last = (
             np.concatenate(pair) for pair in ((self.centre, centre), (self.w, 0 * centre), (self.last, 0 * centre))
+        )
+
+    def _residual(self) -> None:
+        """The clip of residuals for selections: numbers are looked for near the last answer."""
+        low, high = self.low, self.high
+        known = self.residual > 0 and not self.schedule.classes
+        if known:
+            below, above = POLISH.pair.near_residual
+            low, high = below * self.residual, min(above * self.residual, self.high)
+        self.residual = self._quantile("slopes", self.residual_quantile, low, high, "residual")
+        if not known and not self.schedule.classes:
+            level = self.schedule.level * math.sqrt(self.schedule.first)
+            self.doubt = (POLISH.start_doubt / level * self._typical) ** 2 * self.free
+            self.widest = self._typical
+
+    @property
+    def _typical(self) -> float:
+        """A typical residual: about one standard deviation of normal ones."""
+        return (
+            POLISH.class_typical if self.schedule.classes else min(POLISH.typical_residual * self.residual, self.high)
         )
 
     def _means(self, new: Indices) -> Vector:
@@ -261,8 +300,12 @@ class _Run:
         m, longest = self.support.size, self._norm
         fewest, most = POLISH.pair.beyond_range
         beyond = min(max(POLISH.beyond / self.clear, fewest), most)
-        found = self._quantile("rows", 1 - beyond, POLISH.shortest * longest, longest, "norms")
-        self.length = min((POLISH.beyond_scale + beyond) * found, longest)
+        shortest = POLISH.shortest * longest
+        if self.length:
+            expected = self.length / (POLISH.beyond_scale + beyond) * math.sqrt(m / self.columns)
+            shortest = min(POLISH.near_length * expected, longest / 2)
+        found = self._quantile("rows", 1 - beyond, shortest, longest, "norms")
+        self.length, self.columns = min((POLISH.beyond_scale + beyond) * found, longest), m
         if m < POLISH.whole.least_gram:
             return Preconditioner.none(m)
         return Preconditioner.of(*self.queries.gram(self.support, self.centre, self.length, "gram"), self.length)
@@ -272,15 +315,23 @@ class _Run:
         model, m, n = self._model(), self.support.size, self.facts.n_rows
         first = self.schedule.classes and not np.any(self.w)
         part = POLISH.first_clip_quantile if first else self.schedule.quantile
-        low = POLISH.clip_depth * self.low * self.length
-        clip = self._quantile("gradients", part, low, self.high * self.length, "clip")
+        low, high = POLISH.clip_depth * self.low, self.high
+        if not self.schedule.classes:
+            below, above = POLISH.pair.near_clip
+            low, high = below * self._typical, min(above * self._typical, self.high)
+        clip = self._quantile("gradients", part, low * self.length, high * self.length, "clip")
         h = self._bend(Curvature(model, clip, self.length))
         answer, noise = self.queries.noisy(CentredGradient(model, clip), "gradient")
         inverse, gradient = precondition.inverse(h), answer + self.solver.ridge * self.w
         step = inverse @ gradient
         length = precondition.length(step, gradient, h)
         step, spread = length * step, length * noise * np.sqrt(np.sum(inverse**2, axis=1))
-        taken = gains(step, spread, self.last, np.arange(m) < m - fresh)
+        old = np.arange(m) < m - fresh
+        taken = gains(step, spread, self.last, old)
+        # new ones are believed as far as coefficients that explain all of the target together exceed their noise
+        numbers, classes = POLISH.pair.prior
+        explained = (classes if self.schedule.classes else numbers * self._typical) ** 2 * self.facts.curvature
+        taken[~old] *= explained / (explained + h * m * spread[~old] ** 2)
         self.w = self.w - taken * step
         self.last = np.hypot((1 - taken) * self.last, taken * spread)
         self.stein = 1.0
@@ -304,4 +355,9 @@ class _Run:
         scale = self.stein if self.schedule.classes else self.residual
         sampling = scale**2 / (self.facts.n_rows * self.curvature)
         chance = 2 * rule.shrinkage * math.log(self.facts.n_features / k)
-        return shrunken(self.w, np.sqrt(self.last**2 + chance * sampling))
+        w = shrunken(self.w, np.sqrt(self.last**2 + chance * sampling))
+        if self.clear >= POLISH.poor_level:
+            return w
+        most = POLISH.most_margin if self.schedule.classes else self.facts.target_bound
+        most = most / np.maximum(self.facts.half_widths[self.support], 1e-300)
+        return np.clip(w, -most, most)

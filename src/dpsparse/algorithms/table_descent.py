@@ -32,12 +32,19 @@ class Descent:
     """The state of a path, which lives on between phases; everything in it was released."""
 
     def __init__(
-        self, queries: Queries, schedule: TableSchedule, frame: Projection, start: float, path: Path | None
+        self,
+        queries: Queries,
+        schedule: TableSchedule,
+        frame: Projection,
+        start: float,
+        path: Path | None,
+        square: float = 0.0,
     ) -> None:
         self.queries, self.schedule, self.frame, self.start, self.path = queries, schedule, frame, start, path
-        self.facts = queries.facts
+        self.facts, self.square = queries.facts, square  # mean square of a whitened coordinate
         self.w, self.dual = np.zeros(frame.size), np.zeros(frame.size)
         self.clip: float | None = None
+        self.widest = 0.0  # a typical residual of the first phase
         self.variance = 0.0  # of the noise in `dual`
         self.walked = 0.0
         self.columns = frame.size - frame.free
@@ -63,9 +70,15 @@ class Descent:
         """A multiple of a middle quantile of the sizes of gradients."""
         middle, bound = self.schedule.middle, self.facts.target_bound
         below, above = TABLES.pair.clip_grid
-        points = grid(bound / below, above * bound, TABLES.whole.grid_points, self.schedule.thin)
+        low, high, count = bound / below, above * bound, TABLES.whole.grid_points
+        factor = self.schedule.clip_factor(self.columns)
+        if self.clip is not None:  # a clip hardly rises from one phase to the next
+            below, above = TABLES.pair.near_clip
+            low, high, count = below * self.clip / factor, above * self.clip / factor, TABLES.whole.near_points
+        points = grid(low, high, count, self.schedule.thin)
         found = self.queries.quantile("gradients", self.model(), middle.clip_quantile, points, ask)
-        return self.schedule.clip_factor(self.columns) * found
+        self.widest = max(self.widest, TABLES.typical_residual * found)
+        return factor * found
 
     def noise(self, clip: float) -> float:
         """Noise on margins in clips: clips that fall are evidence of a signal, which is worth a longer path."""
@@ -75,7 +88,7 @@ class Descent:
             return TABLES.soft_noise
         fall = 0.0 if self.clip is None else 1 - clip / self.clip
         low, high = TABLES.pair.noise_range
-        low = max(low, TABLES.race_noise) if self.schedule.race else low
+        low = max(low, TABLES.race_noise) if self.schedule.race and not self.schedule.few_records else low
         usual = TABLES.lean_noise if self.schedule.few_records else TABLES.noise
         return min(high, max(low, usual + TABLES.noise_slope * fall))
 
@@ -97,10 +110,14 @@ class Descent:
     def _begin(self, phase: DescentStage) -> tuple[float, float]:
         """Set the clip of a phase; the length of its path, and the turns before its average begins."""
         schedule, facts = self.schedule, self.facts
-        clip = TABLES.class_clip if schedule.classes else self.ask_clip(phase.clip)
+        clip = schedule.class_clip if schedule.classes else self.ask_clip(phase.clip)
         length = min(self.noise(clip) * phase.length, phase.limit)
         self.clip = clip
-        self.sampling = (clip / schedule.clip_factor(self.columns)) ** 2 / (max(self.columns, 1) * facts.n_rows)
+        square = (clip / schedule.clip_factor(self.columns)) ** 2
+        if schedule.classes:
+            share = 1 / (1 + math.exp(-self.start))
+            square = TABLES.bend * share * (1 - share)
+        self.sampling = square / (max(self.columns, 1) * facts.n_rows)
         burned = TABLES.burn * self.columns / (TABLES.bend * facts.curvature * length)
         averaged = math.sqrt(max(TABLES.least_average, 1 - burned))
         return length, phase.steps * (1 - averaged)
@@ -127,19 +144,26 @@ class Descent:
         by[self.columns :] = 0.0
         self.w = soft_threshold(self.dual, by) / (1 + self.walked * self.ridge)
 
-    def evidence(self, most: int) -> TableSignalTest:
-        """What all gradients so far say about few coefficients, at most `most`, or many."""
+    def expected(self, most: int, number: int) -> ExpectedGain:
+        """What few coefficients, at most `most`, and many are expected to explain, after a phase."""
         gradient, variance = self.trail.start()
-        return TableSignalTest.of(gradient, math.sqrt(variance + self.sampling), most)
+        shares = [phase.share for phase in self.schedule.phases]
+        used, later = sum(shares[: number + 1]), sum(shares[number + 1 :])
+        total = variance + self.sampling
+        left = variance * used / (later + RACE.reused * used) + self.sampling
+        return ExpectedGain.of(gradient, math.sqrt(total), left / total, most)
 
-    def full(self, part: float = 1.0) -> Vector:
-        """Coefficients of all coordinates of the facts, the score drawn back to a part of itself."""
+    def full(self, part: float = 1.0, offset: float | None = None) -> Vector:
+        """Coefficients of all coordinates of the facts, the score drawn back to a part of itself.
+
+        `offset` is the constant beside it; None: that of the path.
+        """
         facts = self.facts
         out = np.zeros(facts.dimension)
         out[self.frame.support] = part * self.features()
         if facts.free:
-            constant = self.start + part * (self.intercept() - self.start)
-            out[-1] = (constant - float(self.frame.centre @ out[self.frame.support])) / facts.intercept
+            offset = self.intercept() if offset is None else offset
+            out[-1] = (offset - float(self.frame.centre @ out[self.frame.support])) / facts.intercept
         return out
 
 
@@ -150,41 +174,44 @@ VARIANCES = np.geomspace(*RACE.pair.variances, RACE.whole.variance_points)
 
 
 @dataclass(frozen=True)
-class TableSignalTest:
-    r"""Few coefficients or many? Logarithms of likelihood ratios: many against few, and few against none.
+class ExpectedGain:
+    r"""Few coefficients or many? What either is expected to explain, in variances of the noise.
 
     A noisy mean gradient :math:`\tilde g_j = g_j + N(0, \sigma^2)` at the constant model is the
-    truth in its coordinates, up to a factor, plus noise that is known. Two laws of g are compared
-    by their likelihoods:
-
-    * *few*: at most k of d entries come from N(0, :math:`\tau_1^2`), all others are 0;
-    * *many*: the others come from N(0, :math:`\tau_0^2`) with :math:`0 < \tau_0 < \tau_1`; with no
-      outlier this is a dense truth.
-
-    The first is the limit of the second, so the logarithm of their ratio, each at its best
-    parameters, is at least about 0; where the truth is sparse it exceeds 3 in less than one of a
-    hundred cases (half a chi-squared with one or two degrees of freedom).
+    truth in its coordinates, up to a factor, plus noise that is known. Laws of g are tried: a part p
+    of the d entries comes from :math:`N(0, t_1)`, the others from :math:`N(0, t_0)` with
+    :math:`t_0 < t_1`, or are 0, which is as likely as all :math:`t_0 > 0` together. Each law has the
+    posterior weight that the noisy gradient gives it. Under a law few coefficients, at most k,
+    explain :math:`\min(k, pd)\,t_1`; many explain :math:`dv^2/(v + r)` for the mean energy v, since a
+    path on which noise r is left draws all coordinates back alike.
     """
 
+    few: float
     many: float
-    sparse_signal: float
 
     @classmethod
-    def of(cls, gradient: Vector, noise: float, most: int) -> TableSignalTest:
-        """From a gradient with noise of a known standard deviation, where at most `most` coefficients would be few."""
+    def of(cls, gradient: Vector, noise: float, left: float, most: int) -> ExpectedGain:
+        """From a gradient with noise of a known standard deviation.
+
+        `left` is r, and at most `most` coefficients are few.
+        """
         d = gradient.size
         square = np.clip(gradient / noise, -RACE.largest_entry, RACE.largest_entry) ** 2
-        counts = np.unique(np.geomspace(1, max(1, min(most, d // 2)), RACE.whole.count_points).astype(int))
         variance = 1 + VARIANCES[:, None]
         odds = np.exp(0.5 * square * (1 - 1 / variance)) / np.sqrt(variance)  # against no coefficient; at most e^450
-        few = many = -math.inf
-        for part in counts / d:
-            rare = part * odds
-            few = max(few, float(np.log(1 - part + rare).sum(axis=1).max()))
+        laws = []
+        for count in np.unique(np.geomspace(1, max(1, d // 2), RACE.whole.count_points).astype(int)):
+            part = count / d
+            none = np.log(1 - part + part * odds).sum(axis=1) + math.log(VARIANCES.size / 2)
+            laws.append((none, min(most, count) * VARIANCES, part * VARIANCES))
             for i, base in enumerate((1 - part) * odds[:-1]):
-                many = max(many, float(np.log(base + rare[i + 1 :]).sum(axis=1).max()))
-        many = max(many, float(np.log(odds).sum(axis=1).max()))
-        return cls(many - few, few)
+                high = VARIANCES[i + 1 :]
+                likely = np.log(base + part * odds[i + 1 :]).sum(axis=1)
+                laws.append((likely, min(most, count) * high, part * high + (1 - part) * VARIANCES[i]))
+        likely, few, energy = (np.concatenate(parts) for parts in zip(*laws, strict=True))
+        weight = np.exp(likely - likely.max())
+        weight /= weight.sum()
+        return cls(float(weight @ few), float(weight @ (d * energy**2 / (energy + left))))
 
 
 class IterateAverage:

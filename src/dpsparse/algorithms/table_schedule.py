@@ -19,6 +19,8 @@ from ..core.facts import Facts, Vector
 from ..core.plan import Ask, Noise, Plan
 from . import column_locations
 from .constants import LOW, MIDDLE, TABLES, Constants
+from .engine import class_clip, constant_plan
+from .finish import Finish
 
 #: Branches of a plan: go on with all columns, or with few.
 DENSE, SPARSE = "many coefficients", "few coefficients"
@@ -39,6 +41,8 @@ class DescentStage:
         Sum of the step lengths that makes the noise on margins as large as the clip.
     limit : float
         Sum of the step lengths, at most, for the steps to be stable.
+    growth : float
+        Steps of second order: how much more budget each has than the one before; 0: of first order.
     """
 
     number: int
@@ -46,6 +50,7 @@ class DescentStage:
     steps: int
     length: float
     limit: float
+    growth: float = 0.0
 
     @property
     def clip(self) -> str:
@@ -58,9 +63,15 @@ class DescentStage:
         return f"gradient {self.number}"
 
     @property
+    def hessian(self) -> str:
+        """Name of the ask for the Hessian after it."""
+        return f"hessian {self.number}"
+
+    @property
     def weights(self) -> tuple[float, ...]:
         """Parts of the whole length that steps take."""
-        ramp = 1.0 - np.arange(self.steps) / self.steps
+        falling, rising = 1.0 - np.arange(self.steps) / self.steps, self.growth ** np.arange(self.steps)
+        ramp = rising if self.growth else falling
         return tuple(float(v) for v in ramp / ramp.sum())
 
 
@@ -98,7 +109,7 @@ class TableSchedule:
     def of(cls, facts: Facts, level: float, race: bool = False) -> TableSchedule:
         """The schedule for these facts."""
         given = facts.sparsity is not None and facts.sparsity < facts.n_features
-        return cls(
+        found = cls(
             n_features=facts.n_features,
             level=level,
             classes=facts.target.classes,
@@ -107,8 +118,8 @@ class TableSchedule:
             centred=facts.free == 0 or facts.means is not None,
             curvature=facts.curvature,
             keep=facts.sparsity if given else None,
-            race=race and not given,
         )
+        return replace(found, race=race and not given and not found.newton)
 
     # ----------------------------------------------------------------------------------------------
     # what is asked at all
@@ -131,52 +142,84 @@ class TableSchedule:
     @property
     def means(self) -> float:
         """Share of the column means."""
-        return 0.0 if self.few_records or self.centred or self.guesses else TABLES.means
+        return 0.0 if self.few_records or self.centred else TABLES.means
 
     @property
     def whitens(self) -> bool:
         """Whether a Gram matrix of all columns is worth its noise."""
-        noise = 2 * self.n_features**1.5 / (self.level * math.sqrt(TABLES.gram))
-        return not self.few_records and not self.race and noise < TABLES.gram_noise
+        return not self.few_records and not self.race and self._gram_edge < TABLES.gram_noise
+
+    @property
+    def _gram_edge(self) -> float:
+        """Noise of the spectrum of a Gram matrix, in its mean eigenvalue."""
+        return 2 * self.n_features**1.5 / (self.level * math.sqrt(TABLES.gram))
+
+    @property
+    def newton(self) -> bool:
+        """Whether noise is so small, beside the number of columns, that steps of second order are taken."""
+        clear = self._gram_edge < TABLES.pair.newton_noise[self.classes]
+        return self.keep is None and self.kappa >= TABLES.newton_from and clear and not self.few_records
+
+    @property
+    def hessian(self) -> float:
+        """Share of the Hessians, of losses whose curvature is not constant."""
+        return TABLES.hessian if self.newton and not self.quadratic else 0.0
+
+    @property
+    def hessians(self) -> tuple[float, ...]:
+        """Shares of the Hessians after the phases but the last."""
+        return tuple(self.hessian * part for part in TABLES.several.hessian_parts)
 
     @property
     def gram(self) -> float:
         """Share of the Gram matrix of all columns."""
-        return TABLES.gram if self.whitens and not self.guesses else 0.0
+        return TABLES.gram if self.whitens else 0.0
 
     @property
     def last_gram(self) -> float:
         """Share of the Gram matrix of the columns that are kept."""
-        return (
-            TABLES.last_gram * self.gradients
-            if self.keep is not None and not self.few_records and not self.guesses
-            else 0.0
-        )
+        return TABLES.last_gram * self.gradients if self.keep is not None and not self.few_records else 0.0
 
     @property
-    def draws_back(self) -> bool:
-        """Whether the slope of the target on the score is asked: where noise may dominate."""
-        return not self.classes and self.kappa < TABLES.slope_kappa and not self.few_records
+    def asks_slope(self) -> bool:
+        """Whether the slope of the target on the score is asked: where noise, or a clip, may have moved it.
+
+        With few records it is asked of numbers only, where noise rules.
+        """
+        if self.few_records:
+            return self.kappa < 1 and not self.classes
+        return self.kappa < TABLES.pair.slope_kappa[self.classes]
 
     @property
     def slope(self) -> float:
         """Share of the slope."""
         least, most = TABLES.pair.slope
-        return min(most, max(least, (TABLES.slope_level / self.level) ** 2)) if self.draws_back else 0.0
+        return min(most, max(least, (TABLES.slope_level / self.level) ** 2)) if self.asks_slope else 0.0
 
     @property
-    def finish(self) -> float:
-        """Share of the mean residual at the end: clips near the middle of skewed targets move the constant."""
-        return TABLES.finish if self.finishes else 0.0
+    def finish(self) -> Finish:
+        """The slope of the target on the score."""
+        return Finish(share=self.slope, spread_share=self.question, level=self.level, classes=self.classes)
 
     @property
-    def finishes(self) -> bool:
-        """Whether the mean residual is asked: of squared loss, where its noise is small."""
-        return self.quadratic and self.free and self.level * math.sqrt(TABLES.finish) >= TABLES.finish_level
+    def mean_residual(self) -> float:
+        """Share of the mean residual at the end: clips near the middle of skewed targets move the constant.
+
+        It is asked of squared loss, where its noise is small.
+        """
+        told = self.quadratic and self.free and self.level * math.sqrt(TABLES.mean_residual) >= TABLES.residual_level
+        return TABLES.mean_residual if told else 0.0
+
+    @property
+    def class_clip(self) -> float:
+        """Clip of gradients of classes: it grows with kappa until it holds no slope back."""
+        return class_clip(self.kappa)
 
     @property
     def parts(self) -> tuple[float, ...]:
         """Parts of the budget for gradients that the phases take."""
+        if self.newton:
+            return TABLES.several.newton_phases
         if self.race:
             return TABLES.several.race_phases
         if self.classes:
@@ -191,7 +234,7 @@ class TableSchedule:
         lengths = 1 + self.whitens + column_locations.TURNS * (not self.few_records and not self.centred)
         if self.keep is not None:
             lengths += 1 + (not self.few_records)
-        return self.free + lengths + (not self.classes) * (len(self.parts) + self.draws_back)
+        return self.free + lengths + (not self.classes) * len(self.parts) + self.asks_slope
 
     @cached_property
     def _questions(self) -> float:
@@ -208,19 +251,12 @@ class TableSchedule:
     @property
     def constant(self) -> bool:
         """Whether the median, or the share of a class, is all that can be told."""
-        if self.classes:
-            return self.free and self.level < TABLES.class_constant
-        return self.free and self._clear < TABLES.hopeless
-
-    @property
-    def guesses(self) -> bool:
-        """Whether public guesses take the place of questions."""
-        return self.classes and self._clear < TABLES.class_hopeless
+        return self.free and self._clear < TABLES.pair.constant_level[self.classes]
 
     @property
     def question(self) -> float:
         """Share of one question."""
-        return TABLES.guess_share if self.guesses else self._questions / self._count
+        return self._questions / self._count
 
     @property
     def thin(self) -> bool:
@@ -230,8 +266,8 @@ class TableSchedule:
     @property
     def gradients(self) -> float:
         """Share of all gradients, and of the Gram matrix of columns that are kept."""
-        spent = TABLES.guess_share * self.free if self.guesses else self._questions
-        return 1.0 - spent - self.means - self.gram - self.slope - self.finish
+        asked = self._questions + self.means + self.gram + self.hessian + self.slope + self.mean_residual
+        return 1.0 - asked
 
     def lengths(self, longest: float) -> Vector:
         """The grid for lengths of rows."""
@@ -264,8 +300,12 @@ class TableSchedule:
         return TABLES.class_momentum if self.classes else TABLES.momentum
 
     def phase(self, number: int, share: float) -> DescentStage:
-        """A phase with so many steps that its longest path is stable."""
-        length = self.level * math.sqrt(share) / (2 * TABLES.class_clip if self.classes else 2)
+        """A phase with so many steps that its longest path is stable; of second order, with few."""
+        if self.newton:
+            last = TABLES.whole.class_newton_steps if self.classes else TABLES.whole.newton_steps
+            steps, growth = last if number == len(self.parts) else TABLES.whole.first_newton_steps, TABLES.newton_growth
+            return DescentStage(number=number, share=share, steps=steps, length=0.0, limit=0.0, growth=growth)
+        length = self.level * math.sqrt(share) / (2 * self.class_clip if self.classes else 2)
         fewest = TABLES.whole.class_steps if self.classes else TABLES.whole.steps
         fewest = fewest if number == len(self.parts) else fewest // 2
         stable = TABLES.class_stable if self.classes else TABLES.stable
@@ -286,6 +326,8 @@ class TableSchedule:
 
         `others` are the plans that may take over after each phase but the last.
         """
+        if self.constant:
+            return constant_plan(classes=self.classes, gaussian=gaussian, gumbel=gumbel)
         stages = self._stages(gaussian, gumbel)
         if not others:
             return _ordered([ask for stage in stages for ask in stage])
@@ -300,8 +342,8 @@ class TableSchedule:
         asks: list[Ask] = []
         stages: list[list[Ask]] = []
 
-        def choice(name: str, share: float | None = None) -> None:
-            asks.append(Ask(name=name, question="Quantile", noise=gumbel, share=share or self.question))
+        def choice(name: str) -> None:
+            asks.append(Ask(name=name, question="Quantile", noise=gumbel, share=self.question))
 
         def total(
             name: str, question: str, share: float, turns: int = 1, schedule: tuple[float, ...] | None = None
@@ -313,35 +355,31 @@ class TableSchedule:
                 choice(f"length for {name}")
                 total(name, "Gram", share)
 
-        first = 1.0 if self.constant else self.question
         if self.free and self.classes:
-            total("start", "ResidualMean", first)
+            total("start", "ResidualMean", self.question)
         elif self.free:
-            choice("start", first)
-        if self.constant:
-            return [asks]
+            choice("start")
         if self.means:
             asks += column_locations.asks(self.means, self.question, gaussian, gumbel)
         whiten("gram", self.gram)
-        if not self.guesses:
-            choice("length")
+        choice("length")
         for phase in self.phases:
             last = phase is self.phases[-1]
             if self.keep is not None and last:
                 whiten("last gram", self.last_gram)
-                if not self.guesses:
-                    choice("last length")
+                choice("last length")
             if not self.classes:
                 choice(phase.clip)
             total(phase.gradient, "ProjectedGradient", phase.share, phase.steps, phase.weights)
+            if not last and self.hessian:
+                total(phase.hessian, "Hessian", self.hessians[phase.number - 1])
             if not last:
                 stages.append(asks)
                 asks = []
         if self.slope:
-            choice("spread")
-            total("slope", "ProjectedGradient", self.slope, TABLES.whole.slope_steps)
-        if self.finish:
-            total("finish", "ResidualMean", self.finish)
+            asks += self.finish.plan(gaussian, gumbel)
+        if self.mean_residual:
+            total("mean residual", "ResidualMean", self.mean_residual)
         return [*stages, asks]
 
 

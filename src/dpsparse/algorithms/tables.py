@@ -30,16 +30,16 @@ from ..queries.kinds import (
     Indices,
     Oracle,
     Path,
-    ProjectedGradient,
-    ProjectedModel,
     ResidualMean,
 )
 from .column_locations import ColumnLocations
-from .constants import ENGINE, RACE, SPREAD, TABLES
+from .constants import ENGINE, RACE, TABLES
 from .engine import Queries
+from .finish import Score, clear_part
+from .newton import newton
 from .select_polish import SelectAndPolish
 from .table_descent import Descent
-from .table_schedule import DENSE, SPARSE, TableSchedule, grid
+from .table_schedule import DENSE, SPARSE, TableSchedule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +68,10 @@ class TableDescent:
         others = [runner.plan(facts, budget) for runner in self._runners]
         return self._schedule(facts).plan(gaussian=self.noise, gumbel=self.selection_noise, others=others)
 
+    def constant_only(self, facts: Facts) -> bool:
+        """Whether nothing but the constant is released."""
+        return self._schedule(facts).constant
+
     def _schedule(self, facts: Facts) -> TableSchedule:
         return TableSchedule.of(facts, self.level, race=bool(self.few_coefficients))
 
@@ -81,10 +85,12 @@ class TableDescent:
         """Return the coefficients; everything here is post-processing."""
         schedule = self._schedule(oracle.facts)
         queries = Queries(oracle)
-        start = _start(queries, schedule)
         if schedule.constant:
-            return Descent(queries, schedule, NO_FEATURE, start, path).full()
+            return queries.constant(schedule.level)
+        start = _start(queries, schedule)
         descent, origin = _all_columns(queries, schedule, start, path)
+        if schedule.newton:
+            return _result(newton(descent, descent.square))
         for number, phase in enumerate(schedule.phases[:-1]):
             descent.run(phase)
             if self.few_coefficients and self._few(descent, origin, number):
@@ -95,39 +101,26 @@ class TableDescent:
         return _result(_last_columns(descent).run(schedule.phases[-1]))
 
     def _few(self, descent: Descent, origin: ColumnLocations | None, number: int) -> bool:
-        """Whether few coefficients are enough: after the first phase only if that is clear, or many have little hope.
-
-        Where nothing is clear after the second, many columns of which a few may matter are taken to
-        be so, and others not.
-        """
-        schedule, sparsity = descent.schedule, self.few_coefficients[number].sparsity
+        """Whether few coefficients are expected to explain enough of what many would."""
+        sparsity, classes = self.few_coefficients[number].sparsity, descent.schedule.classes
         if origin is not None and origin.heavy_tailed(descent.frame.length, sparsity, descent.facts.half_widths):
             return False
-        evidence, several = descent.evidence(sparsity), schedule.n_features >= TABLES.whole.soft_columns
-        if number < len(self.few_coefficients) - 1:
-            hopeless = several and schedule.kappa < RACE.hopeless_kappa
-            return evidence.many < 1 and (evidence.sparse_signal > RACE.clear_few or hopeless)
-        doubtful = min(evidence.sparse_signal / RACE.few_over_many, RACE.most_many)
-        if evidence.many > max(RACE.pair.many[several], doubtful):
-            return False
-        return several or evidence.sparse_signal > RACE.least_few
+        gain = descent.expected(sparsity, number)
+        early = number < len(self.few_coefficients) - 1
+        needed = RACE.pair.early[classes] if early else RACE.pair.late[classes]
+        return gain.few > needed * gain.many
 
 
 # ------------------------------------------------------------------------------------------------ start
 
 
-NO_FEATURE = Projection(support=np.zeros(0, dtype=np.intp), centre=np.zeros(0))
-
-
 def _start(queries: Queries, schedule: TableSchedule) -> float:
-    """The median, or part of the log-odds of the noisy class share; 0 without an intercept."""
+    """The median, or the log-odds of the class share; 0 without an intercept."""
     if not schedule.free:
         return 0.0
     if schedule.classes:
-        share, _ = queries.class_share()
-        part = 1.0 if schedule.constant else TABLES.class_start
-        return part * math.log(share / (1 - share))
-    return queries.median(TABLES.whole.thin_median_points if schedule.thin else ENGINE.whole.median_points)
+        return queries.log_odds()[0]
+    return queries.median(ENGINE.whole.thin_median_points if schedule.thin else ENGINE.whole.median_points)
 
 
 # ------------------------------------------------------------------------------------------------ frames
@@ -178,19 +171,25 @@ def _descent(
 ) -> Descent:
     """A path on some columns and their centre, whitened if a Gram matrix has a share."""
     support, centre = columns
-    matrix = None
+    matrix, square = None, 0.0
     if gram:
         frame = Projection(support=support, centre=centre)
         length = queries.row_length(frame, schedule.lengths(longest), schedule.middle, f"length for {asks[0]}")
-        matrix, largest = whitening(*queries.gram(support, centre, length, asks[0]), length)
+        found, noise = queries.gram(support, centre, length, asks[0])
+        matrix, largest = whitening(found, noise, length)
+        square = mean_eigenvalue(found, length)
         longest *= largest
     frame = Projection(support=support, centre=centre, matrix=matrix)
-    length = TABLES.guess * longest
-    if not schedule.guesses:
-        length = queries.row_length(frame, schedule.lengths(longest), schedule.middle, asks[1])
+    length = queries.row_length(frame, schedule.lengths(longest), schedule.middle, asks[1])
     constant = TABLES.constant * schedule.free
     frame = Projection(support=support, centre=centre, matrix=matrix, length=length, constant=constant)
-    return Descent(queries, schedule, frame, start, path)
+    return Descent(queries, schedule, frame, start, path, square / length**2)
+
+
+def mean_eigenvalue(gram: Vector, norm: float) -> float:
+    """Of a noisy Gram matrix of rows within a norm; at least a small part of what rows of that length have."""
+    d = gram.shape[0]
+    return max(float(np.trace(gram)) / d, ENGINE.gram_floor * norm**2 / d)
 
 
 def whitening(gram: Vector, noise: float, norm: float) -> tuple[Vector, float]:
@@ -202,7 +201,7 @@ def whitening(gram: Vector, noise: float, norm: float) -> tuple[Vector, float]:
     is noise. Rows in the frame have their former mean square.
     """
     d = gram.shape[0]
-    typical = max(float(np.trace(gram)) / d, ENGINE.gram_floor * norm**2 / d)
+    typical = mean_eigenvalue(gram, norm)
     spread = gram - typical * np.eye(d)
     kept = 1 - min(1.0, noise**2 * d * (d + 1) / 2 / max(float((spread**2).sum()), 1e-300))
     values, vectors = np.linalg.eigh(kept * spread)
@@ -217,53 +216,28 @@ def whitening(gram: Vector, noise: float, norm: float) -> tuple[Vector, float]:
 
 def _result(descent: Descent) -> Vector:
     """The coefficients, drawn back by the slope and with a last step of the constant where these are asked for."""
-    schedule, facts = descent.schedule, descent.facts
-    part = slope(descent) if schedule.slope else 1.0
-    found = descent.full(part)
-    if schedule.finish:
-        found[-1] += finish(descent, part) / facts.intercept
+    schedule, facts, queries = descent.schedule, descent.facts, descent.queries
+    part, offset = 1.0, descent.intercept()
+    if schedule.slope:
+        assert descent.clip is not None
+        score = Score(descent.frame.support, descent.frame.centre, descent.features(), descent.start, offset)
+        clip = max(TABLES.class_slope_clip, descent.clip) if schedule.classes else descent.clip
+        part, offset = schedule.finish.run(queries, score, clip, descent.widest)
+    found = descent.full(part, offset)
+    if schedule.mean_residual:
+        found[-1] += mean_residual(descent, part, offset) / facts.intercept
     if descent.path is not None:
-        descent.path.add(found, descent.queries.oracle)
+        descent.path.add(found, queries.oracle)
     return found
 
 
-def slope(descent: Descent) -> float:
-    """Slope of the target on the score, in two private dimensions.
-
-    It is 1 unless it is clearly below 1, and 0 where the score is noise.
-    """
-    queries, schedule, clip = descent.queries, descent.schedule, descent.clip
-    assert clip is not None
-    support, centre = descent.frame.support, descent.frame.centre
-    score = Projection(support=support, centre=centre, matrix=descent.features()[:, None])
-    least, most = TABLES.pair.spread_grid
-    points = grid(least * clip, most * clip, TABLES.whole.spread_points, schedule.thin)
-    model = ProjectedModel(score, np.zeros(1), 0.0)
-    unit = SPREAD.length_factor * queries.quantile("rows", model, SPREAD.length_quantile, points, "spread")
-    plane = replace(score, length=unit, constant=TABLES.slope_constant * schedule.free)
-    theta = np.r_[unit, [(descent.intercept() - descent.start) / TABLES.slope_constant] * plane.free]
-    mean, skipped = 0.0, TABLES.whole.slope_skipped
-    for turn in range(TABLES.whole.slope_steps):
-        answer, _ = queries.noisy(ProjectedGradient(ProjectedModel(plane, theta, descent.start), clip), "slope")
-        theta = theta - 0.5 * answer
-        mean += float(theta[0]) / (TABLES.whole.slope_steps - skipped) * (turn >= skipped)
-    level = schedule.level * math.sqrt(schedule.slope)
-    noise = TABLES.slope_noise * 2 * clip / level / TABLES.slope_bend / unit
-    found = mean / unit
-    if found >= 1 - 2 * noise:
-        return 1.0
-    return max(0.0, found) * max(0.0, 1 - (noise / max(abs(found), 1e-12)) ** 2)
-
-
-def finish(descent: Descent, part: float) -> float:
+def mean_residual(descent: Descent, part: float, offset: float) -> float:
     """What is added to the constant.
 
     Minus the mean of residuals within a wide clip, as far as it stands clear of twice its noise.
     """
-    clip = descent.clip
-    assert clip is not None
-    constant = descent.start + part * (descent.intercept() - descent.start)
-    model = CentredModel(descent.frame.support, descent.frame.centre, part * descent.features(), constant)
-    answer, noise = descent.queries.noisy(ResidualMean(model, TABLES.finish_clip * clip), "finish")
-    mean = float(answer[0])
-    return -mean * max(0.0, 1 - (2 * noise / max(abs(mean), 1e-300)) ** 2)
+    assert descent.clip is not None
+    model = CentredModel(descent.frame.support, descent.frame.centre, part * descent.features(), offset)
+    query = ResidualMean(model, TABLES.residual_clip * descent.clip)
+    answer, noise = descent.queries.noisy(query, "mean residual")
+    return -clear_part(float(answer[0]), 2 * noise)

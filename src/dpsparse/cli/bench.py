@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .exits import Refusal
-from .options import Numbers, json_option
+from .options import Numbers, ShortHelp, json_option
 from .output import as_json as print_json
 from .output import check_file, check_folder, progress, telling, writing
 
@@ -17,7 +17,25 @@ if TYPE_CHECKING:
     from ..report.bench import Results, Scale, Study
 
 
-@click.command()
+#: Options that `--help` shows.
+USUAL = (
+    "--list",
+    "--data",
+    "--recipe",
+    "--target",
+    "--task",
+    "--epsilon",
+    "--sparsity",
+    "--row-norm",
+    "--feature-bound",
+    "--target-bound",
+    "--seeds",
+    "--out",
+    "--json",
+)
+
+
+@click.command(cls=ShortHelp, usual=USUAL)
 @click.argument("name", required=False)
 @click.option("--list", "listed", is_flag=True, help="List the studies of the source tree.")
 @click.option(

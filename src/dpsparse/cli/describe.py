@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..core import Statement
     from ..estimators.linear import SparseLinear
+
+#: Lines of a screen, of which the caller prints a few itself.
+SCREEN, LEFT = 40, 4
+#: Rows of a list that are shown however long the rest is.
+LEAST = 3
 
 
 def brief(statement: Statement, most: int = 6) -> str:
@@ -20,39 +25,65 @@ def brief(statement: Statement, most: int = 6) -> str:
     return "\n".join(lines)
 
 
-def describe_features(model: SparseLinear) -> str:
-    """The selected features of a model and their coefficients, as a table."""
+def cut(rows: list[str], most: int) -> list[str]:
+    """The first of many rows, and how many follow."""
+    if len(rows) <= max(most, LEAST):
+        return rows
+    shown = max(most - 1, LEAST)
+    return [*rows[:shown], f"  and {len(rows) - shown} more: dpsparse show MODEL --details lists them"]
+
+
+def describe_features(model: SparseLinear, most: int | None = None) -> str:
+    """The selected features of a model and their coefficients, as a table; the `most` largest of them."""
     from ..estimators.summary import about_bounds, summary
 
     content = summary(model)
     selected = content["selected"]
     several = isinstance(content["intercept"], list)
-    head = f"{len(selected)} of {content['n_features']} features selected"
+    whole = int(model.coef_.shape[-1])
+    terms = "" if whole == content["n_features"] else f" terms of {content['n_features']}"
+    head = f"{len(selected)} of {whole}{terms} features selected"
+    if most is not None and len(selected) > max(most, LEAST):
+        head += ", the largest coefficients first"
+        selected = sorted(selected, key=_size, reverse=True)
     lines = [head + (f"; one column for each of {content['classes']}:" if several else ":")]
     width = max([len(str(f["feature"])) for f in selected] + [len("intercept")])
-    rows = [(f["feature"], f["coefficient"]) for f in selected] + [("intercept", content["intercept"])]
-    for name, value in rows:
+
+    def row(name: object, value: object) -> str:
         values = value if isinstance(value, list) else [value]
-        lines.append(f"  {name!s:<{width}} " + " ".join(f"{v:12.6g}" for v in values))
+        return f"  {name!s:<{width}} " + " ".join(f"{v:12.6g}" for v in values)
+
+    rows = [row(f["feature"], f["coefficient"]) for f in selected]
+    lines += [*(rows if most is None else cut(rows, most)), row("intercept", content["intercept"])]
     lines.append(about_bounds(model))
     return "\n".join(lines)
 
 
-def print_model(model: SparseLinear) -> str:
+def _size(selected: dict[str, Any]) -> float:
+    value = selected["coefficient"]
+    return max(map(abs, value)) if isinstance(value, list) else abs(value)
+
+
+def print_model(model: SparseLinear, details: bool = False) -> str:
     """The statement, caveats first, and the selected features with their coefficients.
 
-    Coefficients are in the units of the table where these are known.
+    Coefficients are in the units of the table where these are known. Without `details` it fits on
+    one screen: answers are counted, and of long lists the first rows are shown.
     """
     from ..estimators.interval_words import meaning
     from ..estimators.summary import about_bounds, has_intervals, in_units, keeps_dictionary
 
-    parts = [brief(model.statement_)]
+    said = model.statement_.details() if details else brief(model.statement_, most=0)
+    table, words = [], [line for shape in model.shapes_ for line in str(shape).splitlines()]
     if keeps_dictionary(model):
-        parts += [str(in_units(model)), about_bounds(model)]
-        if has_intervals(model):
-            parts += meaning(model.intervals_)
-        return "\n".join(parts)
-    parts.append(describe_features(model))
-    if has_intervals(model):
-        parts.append(model.intervals_.summary())
-    return "\n".join(parts)
+        table, words = str(in_units(model)).splitlines(), [*words, *about_bounds(model).splitlines()]
+        words += meaning(model.intervals_) if has_intervals(model) else []
+    elif has_intervals(model):
+        table = model.intervals_.summary().splitlines()
+    left = None if details else SCREEN - LEFT - len(said.splitlines()) - len(words)
+    if keeps_dictionary(model):
+        return "\n".join([said, *(table if left is None else cut(table, left)), *words])
+    if left is None:
+        return "\n".join([said, describe_features(model), *words, *table])
+    table = cut(table, left // 2)
+    return "\n".join([said, describe_features(model, left - len(table) - 3), *words, *table])  # head, intercept, bounds

@@ -7,8 +7,10 @@ import json
 
 import click
 
-#: Reasons of the operating system that mean: no room, or no right to write.
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
+#: Reasons of the operating system that pass: no room.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+#: Reasons that stay until somebody grants a right.
+NO_RIGHT = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 class Refusal(click.ClickException):
@@ -88,7 +90,7 @@ class Commands(click.Group):
         except LedgerTamperedError as error:
             raise NotVerified(_first_line(error)) from None
         except RetryLaterError as error:
-            raise NotWritten(_first_line(error)) from None
+            raise (NotWritten if error.passes else Refusal)(_first_line(error)) from None
         except (ValueError, TypeError) as error:
             raise Refusal(_first_line(error)) from None
         except ImportError as error:

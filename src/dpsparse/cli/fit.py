@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from .declared import apply, dictionary_option, encode, encode_to_scratch, keep
+from .declared import (
+    apply,
+    columns_beside,
+    dictionary_option,
+    encode,
+    encode_to_scratch,
+    keep,
+    read_ids,
+    unit_column_of,
+)
 from .describe import print_model
 from .exits import NotWritten, Refusal
 from .inputs import (
@@ -23,7 +32,7 @@ from .inputs import (
     sample_options,
     stays_in_files,
 )
-from .options import Names, json_option, make_estimator, model_options
+from .options import Names, ShortHelp, json_option, make_estimator, model_options
 from .output import as_json as print_json
 from .output import check_file, check_model_file, progress, writing
 from .resume import choose_folder, done_already, resume_options, saying_how_to_go_on
@@ -42,7 +51,26 @@ TO_DICTIONARY = (
 )
 
 
-@click.command()
+#: Options that `--help` shows.
+USUAL = (
+    "--target",
+    "--dictionary",
+    "--task",
+    "--classes",
+    "--epsilon",
+    "--sparsity",
+    "--row-norm",
+    "--feature-bound",
+    "--target-bound",
+    "--intervals",
+    "--ledger",
+    "--dataset",
+    "--out",
+    "--json",
+)
+
+
+@click.command(cls=ShortHelp, usual=USUAL)
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--target", help="Column of the target; svmlight and npz files hold their own.")
 @dictionary_option
@@ -53,6 +81,13 @@ TO_DICTIONARY = (
 @click.option(
     "--path", "path_file", type=click.Path(path_type=Path), help="Write the released iterates to this npz file."
 )
+@click.option(
+    "--unit",
+    "unit_column",
+    help="Column with the id of each row's person, household or firm: the promise is made to all rows with the same "
+    "id. A dictionary may name it: role unit.",
+)
+@click.option("--unit-name", help="With --unit: the word for what has one id, such as patient. Default: person.")
 @click.option("--n-rows", type=int, help="Public number of rows; required for --adjacency add-remove.")
 @click.option("--n-features", type=int, help="Public number of features; required for svmlight files.")
 @click.option("--zero-based", is_flag=True, help="The columns of an svmlight file are counted from 0.")
@@ -91,6 +126,8 @@ def fit(
     n_features: int | None,
     zero_based: bool,
     columns: list[str] | None,
+    unit_column: str | None,
+    unit_name: str | None,
     path_file: Path | None,
     cluster: str | None,
     delimiter: str | None,
@@ -144,6 +181,9 @@ def fit(
         raise Refusal("--delimiter and --encoding are for files that are read here. Leave --cluster out, or them.")
     if dictionary is None:
         lead_to_dictionary(data, options)
+    unit_column = unit_column_of(unit_column, unit_name, dictionary)
+    if unit_column is not None and (cluster is not None or options["memory_limit"] is not None):
+        raise Refusal("units are summed for rows in memory. Leave --cluster and --memory-limit out, or --unit.")
     if path_file is not None:
         check_file(path_file, option="--path", inputs=_inputs(data, dictionary_file, None, None))
     width = 1 if dictionary is None else dictionary.output_bounds().lower.size
@@ -152,6 +192,10 @@ def fit(
         from ..core import checks
 
         checks.memory(options["memory_limit"], "--memory-limit")
+    if unit_column is not None:
+        model.set_params(unit=unit_name)
+        if dictionary is None:
+            columns = columns_beside(data, unit_column, target, columns)
     check_charge(options["ledger"], options["dataset"])
     _check_environment(model)
     with saying_how_to_go_on(options), progress(as_json) as visible:
@@ -166,7 +210,7 @@ def fit(
                 form["classes"] = model.classes if declared else None
             with cluster_input(data, cluster, visible, **form) as spread:
                 run(model, spread, None, None, visible)
-        elif dictionary is None and stays_in_files(data, options["memory_limit"], target):
+        elif dictionary is None and unit_column is None and stays_in_files(data, options["memory_limit"], target):
             if columns is not None:
                 raise Refusal("all columns of rows that stay in files are read. Leave --columns or --memory-limit out.")
             need_target(data, target)
@@ -188,7 +232,8 @@ def fit(
                 }
                 table = read_rows(data, visible, target=target, n_features=n_features, columns=columns, **form)
             y = labelled(table.y, model.classes) if declared else table.y
-            run(model, table.X, y, table.feature_names, visible)
+            ids = None if unit_column is None else read_ids(data, unit_column)
+            run(model, table.X, y, table.feature_names, visible, ids)
             del table, y
     if dictionary is not None:
         keep(model, dictionary)
@@ -259,8 +304,15 @@ def read_rows(path: Path, visible: bool, *, target: str | None, n_features: int 
     return table
 
 
-def run(model: SparseLinear, X: object, y: object, names: tuple[str, ...] | None, visible: bool) -> None:
-    """Fit, with a progress bar if `visible`, and keep the names of the features."""
+def run(
+    model: SparseLinear,
+    X: object,
+    y: object,
+    names: tuple[str, ...] | None,
+    visible: bool,
+    ids: list[object] | None = None,
+) -> None:
+    """Fit, with a progress bar if `visible`, and keep the names of the features; `ids` are those of units."""
     import warnings
 
     import numpy as np
@@ -275,7 +327,7 @@ def run(model: SparseLinear, X: object, y: object, names: tuple[str, ...] | None
         warnings.simplefilter("always", UnreadCellsWarning)
         warnings.showwarning = tell
         try:
-            model.fit(X, y)
+            model.fit(X, y, **({} if ids is None else {"units": ids}))
         except MissingValueError as refusal:
             said = str(refusal).replace("set on_missing='empty'", "give --on-missing empty")
             raise Refusal(said + (TO_DICTIONARY if names is not None else "")) from None
@@ -283,7 +335,7 @@ def run(model: SparseLinear, X: object, y: object, names: tuple[str, ...] | None
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
         if has_intervals(model):
-            model.intervals_ = model.intervals_.named(names)
+            model.intervals_ = model.intervals_.named(model.term_names())
 
 
 def tell(

@@ -47,6 +47,60 @@ class Names(click.ParamType):  # type: ignore[type-arg]
         return [v.strip() for v in value.split(",")] if isinstance(value, str) else value  # type: ignore[return-value]
 
 
+class ShortHelp(click.Command):
+    """A command whose ``--help`` shows the options that most people need, and ``--help-all`` every one.
+
+    Parameters
+    ----------
+    usual : tuple of str
+        Options of ``--help``, as they are typed.
+    """
+
+    def __init__(self, *arguments: Any, usual: tuple[str, ...], **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.usual = usual
+        unknown = set(usual) - {name for parameter in self.params for name in parameter.opts}
+        if unknown:
+            raise ValueError(f"{self.name} has no options {', '.join(sorted(unknown))}")
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The parameters, with ``--help-all`` before ``--help``, which is last."""
+        *own, last = super().get_params(ctx)
+        whole = click.Option(
+            ["--help-all"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=self._print_all,
+            help="Show every option and exit.",
+        )
+        return [*own, whole, last]
+
+    def _print_all(self, ctx: click.Context, parameter: click.Parameter, asked: bool) -> None:
+        if asked and not ctx.resilient_parsing:
+            ctx.meta[f"{__name__}.all"] = True
+            click.echo(ctx.get_help())
+            ctx.exit()
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options that were asked for, and how many more there are."""
+        everything = ctx.meta.get(f"{__name__}.all", False)
+        shown, hidden = [], 0
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None or not isinstance(parameter, click.Option):
+                continue
+            if everything or {"--help", "--help-all", *self.usual} & set(parameter.opts):
+                shown.append(record)
+            else:
+                hidden += 1
+        with formatter.section("Options"):
+            formatter.write_dl(shown)
+        if hidden:
+            formatter.write_paragraph()
+            formatter.write_text(f"There are {hidden} more options: --help-all shows them.")
+
+
 _MODEL = (
     click.option(
         "--task", type=click.Choice(["classification", "regression"]), help="What is predicted; a --dictionary says it."
@@ -112,6 +166,14 @@ _MODEL = (
         help="With --dictionary: share of the budget for a priced count of cells that were not "
         "understood, for each column; 0: none. "
         "Default: 0.02.",
+    ),
+    click.option(
+        "--shapes",
+        type=click.Choice(["line", "smooth", "auto"]),
+        default="line",
+        show_default=True,
+        help="Effects of columns of numbers: lines, smooth curves, or curves where the budget carries them. A dictionary "
+        "may say it for each column.",
     ),
     click.option(
         "--intervals",

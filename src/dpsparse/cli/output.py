@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from .exits import NotWritten, note_json
+from .exits import NO_RIGHT, NotWritten, Refusal, note_json
 
 #: What an SQLite file begins with.
 SQLITE = b"SQLite format 3\0"
@@ -86,6 +86,8 @@ def writing(path: Path, option: str = "--out") -> Iterator[None]:
         yield
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
+        if error.errno in NO_RIGHT:
+            raise Refusal(f"{path} could not be written: {reason}. Choose another {option}.") from None
         raise NotWritten(
             f"{path} could not be written: {reason}. Free some space, or choose another {option}."
         ) from None

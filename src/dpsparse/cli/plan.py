@@ -9,15 +9,34 @@ import click
 
 from .declared import apply, dictionary_option, encoded_shape
 from .exits import Refusal
-from .options import json_option, make_estimator, model_options
+from .options import ShortHelp, json_option, make_estimator, model_options
 from .output import as_json as print_json
-from .output import check_file, writing
+from .output import check_file, write_text, writing
 
 if TYPE_CHECKING:
     from ..report.planner import PlanSummary
 
 
-@click.command()
+#: Options that `--help` shows.
+USUAL = (
+    "--n-rows",
+    "--n-features",
+    "--dictionary",
+    "--task",
+    "--epsilon",
+    "--sparsity",
+    "--row-norm",
+    "--feature-bound",
+    "--target-bound",
+    "--signal",
+    "--base-rate",
+    "--html",
+    "--details",
+    "--json",
+)
+
+
+@click.command(cls=ShortHelp, usual=USUAL)
 @click.argument("data", type=click.Path(path_type=Path), required=False)
 @click.option("--n-rows", type=int, required=True, help="Public number of rows.")
 @click.option("--n-features", type=int, help="Public number of features; a --dictionary says it.")
@@ -25,12 +44,21 @@ if TYPE_CHECKING:
 @dictionary_option
 @model_options
 @click.option("--signal", type=float, help="Part of a constant predictor's error that the best linear model removes.")
-@click.option("--feature-scale", type=float, help="Standard deviation of a feature. Default: that of a uniform one.")
+@click.option(
+    "--feature-scale", type=float, help="Standard deviation of a typical feature. Default: it fills most of its bounds."
+)
 @click.option("--base-rate", type=float, help="Classification: part of the rarer class. Default: 0.5.")
 @click.option(
     "--half-width", type=float, help="With --intervals: also say how many rows an interval of this half-width takes."
 )
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw the expected error against epsilon to this file.")
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(path_type=Path),
+    help="Write a page on which epsilon, rows and coefficients can be moved; it needs no server and no network.",
+)
+@click.option("--details", is_flag=True, help="Also every query with its noise, all settings, and further errors.")
 @json_option
 def plan(
     data: Path | None,
@@ -43,12 +71,15 @@ def plan(
     base_rate: float | None,
     half_width: float | None,
     plot: Path | None,
+    page: Path | None,
+    details: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Print the plan of a fit: its queries, their noise, what to expect of it, and a verdict.
+    """Print what a fit would cost and what to expect of it, before any data is read.
 
-    Reads no row, spends nothing. A fit of rows of this shape and kind, with the same options, asks
+    Six lines: verdict, cost, error, what a useful fit needs, what is assumed, and what would run; --details
+    shows every query and its noise. Reads no row, spends nothing. A fit of rows of this shape and kind, with the same options, asks
     exactly these queries. Recipes treat sparse rows differently from dense ones, so say which kind
     will be fitted: by --sparse, by a --dictionary, or by DATA, the file itself. Of DATA only its kind
     is read: svmlight files hold sparse rows; npz, Parquet and .dpsrows files say what they hold.
@@ -57,7 +88,7 @@ def plan(
     Examples:
       dpsparse plan --n-rows 20000 --n-features 5000 --task regression \\
           --epsilon 3 --sparsity 20 --feature-bound 0,2 --target-bound 4 --plot error.png
-      dpsparse plan --n-rows 3000 --dictionary patients.yaml --epsilon 2
+      dpsparse plan --n-rows 3000 --dictionary patients.yaml --epsilon 2 --html plan.html
       dpsparse plan --n-rows 20000 --n-features 50000 --sparse --task classification \\
           --row-norm 1 --classes 0,1
       dpsparse plan reviews.svmlight --n-rows 20000 --n-features 50000 \\
@@ -65,8 +96,9 @@ def plan(
       dpsparse plan --n-rows 20000 --n-features 200 --task regression --sparsity 8 \\
           --feature-bound 1 --target-bound 4 --intervals --half-width 0.05
     """
-    if plot is not None:
-        check_file(plot, option="--plot", inputs=[] if dictionary_file is None else [dictionary_file])
+    for file, option in ((plot, "--plot"), (page, "--html")):
+        if file is not None:
+            check_file(file, option=option, inputs=[] if dictionary_file is None else [dictionary_file])
     dictionary = apply(dictionary_file, options)
     if dictionary is not None:
         if n_features is not None or sparse:
@@ -84,11 +116,16 @@ def plan(
     if plot is not None:
         with writing(plot, option="--plot"):
             found.plot(plot)
+    if page is not None:
+        from ..report.plan_page import plan_page
+
+        with writing(page, option="--html"):
+            write_text(page, plan_page(model, n_rows=n_rows, n_features=n_features, sparse=sparse, known=known))
     needed = {} if half_width is None else {"rows_for_half_width": _rows(found, half_width)}
     if as_json:
         print_json({**found.to_dict(), **needed})
         return
-    click.echo(found)
+    click.echo(found if details else found.brief())
     for rows in needed.values():
         told = "more than a billion" if rows is None else f"about {rows:,}"
         click.echo(f"rows for intervals of half-width {half_width:g}: {told}")

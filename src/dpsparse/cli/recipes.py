@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from textwrap import fill
 
 import click
 
 from .options import json_option
 from .output import as_json as print_json
+from .plain_text import fields_in, papers_in, plain, summary
 from .settings import default_of, types_of
 
 
@@ -17,7 +19,7 @@ from .settings import default_of, types_of
 def recipes(name: str | None, as_json: bool) -> None:
     """List the recipes, or describe the recipe NAME.
 
-    Its fields for --set, with types and defaults, and its documentation.
+    A description says what it does, its fields for --set with types and defaults, and its papers.
 
     \b
     Examples:
@@ -28,7 +30,7 @@ def recipes(name: str | None, as_json: bool) -> None:
     from .. import recipes as known
 
     if name is None:
-        lines = {one: known.describe(one).splitlines()[0] for one in known.names()}
+        lines = {one: plain(known.describe(one).splitlines()[0]) for one in known.names()}
         if as_json:
             print_json({"recipes": lines})
             return
@@ -48,7 +50,19 @@ def recipes(name: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"recipe": kind.name, "private": kind.private, "fields": table, "text": known.describe(name)})
         return
-    click.echo(known.describe(name))
+    text = known.describe(name)
+    click.echo(f"{kind.name}: {summary(text)}")
     click.echo("\nFields for --set:" if table else "\nIt has no fields.")
+    about = fields_in(text)
     for row in table:
         click.echo(f"  {row['field']} ({row['type'] or 'only in Python'}), default {row['default']}")
+        if about.get(str(row["field"])):
+            click.echo(fill(about[str(row["field"])], 100, initial_indent="      ", subsequent_indent="      "))
+    cited = papers_in(text)
+    if cited:
+        click.echo("\nPapers:")
+    for paper in cited:
+        click.echo(f"  {paper}")
+    click.echo(
+        "\nThe guarantee, with its mathematics, is in the documentation, and in Python in help(dpsparse.recipes)."
+    )

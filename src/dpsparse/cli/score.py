@@ -11,7 +11,7 @@ from .declared import encode
 from .exits import NoPromise, Refusal
 from .fit import check_charge, labelled, read_rows
 from .inputs import input_kind
-from .options import Names, json_option
+from .options import Names, ShortHelp, json_option
 from .output import as_json as print_json
 from .output import progress
 from .predict import load_model
@@ -25,7 +25,21 @@ if TYPE_CHECKING:
     from ..io.files import Table
 
 
-@click.command()
+#: Options that `--help` shows.
+USUAL = (
+    "--target",
+    "--metrics",
+    "--epsilon",
+    "--group",
+    "--groups",
+    "--confidence",
+    "--ledger",
+    "--dataset",
+    "--json",
+)
+
+
+@click.command(cls=ShortHelp, usual=USUAL)
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option(

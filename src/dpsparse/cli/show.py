@@ -14,17 +14,20 @@ from .output import as_json as print_json
 
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
+@click.option("--details", is_flag=True, help="All coefficients, every noisy answer, and no limit of one screen.")
 @json_option
-def show(model: Path, as_json: bool) -> None:
+def show(model: Path, details: bool, as_json: bool) -> None:
     """Print the statement of the saved MODEL, caveats first, its coefficients, its digest and the \
 entry of a ledger that paid for it.
 
     Says first if the file was edited after it was saved, and then exits with 2; and if the model
-    carries no promise (a seed, a plan without a proof, a baseline), and then exits with 7.
+    carries no promise (a seed, a plan without a proof, a baseline), and then exits with 7. Prints at
+    most one screen; --details prints everything.
 
     \b
-    Example:
+    Examples:
       dpsparse show model.json
+      dpsparse show model.json --details
     """  # noqa: D205
     from .. import load
     from ..core.errors import ModelEditedError
@@ -42,7 +45,7 @@ entry of a ledger that paid for it.
         content = {"edited": edited is not None, "private": fitted.statement_.private, **summary(fitted)}
         print_json({**content, "digest": digest, "ledger": record})
     else:
-        click.echo(print_model(fitted))
+        click.echo(print_model(fitted, details))
         click.echo(f"Digest: {'none' if digest is None else digest}{'' if edited is None else ', which does not fit'}")
         click.echo("Ledger: none was charged" if record is None else "Ledger:")
         for name, value in (record or {}).items():

@@ -1,5 +1,7 @@
 """Refusals. Each is a ValueError or TypeError, so that code which knows only scikit-learn catches them too."""
 
+from typing import Self
+
 
 class PrivacyError(ValueError):
     """Something was asked that the promise does not allow."""
@@ -33,9 +35,11 @@ class LedgerError(PrivacyError):
 class RetryLaterError(PrivacyError):
     """A failure that passes: the same call, with the same `run_id`, succeeds once its reason is gone."""
 
+    passes = True
+
 
 class LedgerNotWrittenError(LedgerError, RetryLaterError):
-    """A ledger that could not be written for a passing reason: a full disk, a lost connection, a server that is away.
+    """A ledger that could not be written or read: a full disk, a lost connection, a server that is away, a missing right.
 
     The message says what counts.
 
@@ -46,12 +50,19 @@ class LedgerNotWrittenError(LedgerError, RetryLaterError):
         reported; or it is not known.
     number : int or None
         Of the event that was to be written, where one was.
+    passes : bool
+        Whether the reason passes; False for a missing right, which a retry meets again.
     """
 
-    def __init__(self, message: str, left: str = "nothing", number: int | None = None) -> None:
+    def __init__(self, message: str, left: str = "nothing", number: int | None = None, passes: bool = True) -> None:
         super().__init__(message)
         self.left = left
         self.number = number
+        self.passes = passes
+
+    def saying(self, sentence: str) -> Self:
+        """The same with one more sentence."""
+        return type(self)(f"{self} {sentence}", self.left, self.number, self.passes)
 
 
 class RunRepeatedError(LedgerError):

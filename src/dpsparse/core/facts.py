@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from .unit_words import ROW
+
 Vector = NDArray[np.float64]
 
 #: Rows are spiky where their squared length is below this part of their box's.
@@ -339,6 +341,9 @@ class Facts:
     counts_unread : int
         Declared columns of the table for which rows remember whether their cell was understood, for
         a priced count; 0: rows do not.
+    unit : str
+        The word for one record: a row, or all rows with the same id (a patient, a household).
+        `n_rows` counts records, and their number of rows is private where a record has several.
     design : PublicRows or None
         Under label privacy: the features, which are public there.
 
@@ -373,6 +378,7 @@ class Facts:
     scale: float | Vector = 1.0
     counts_clipped: bool = False
     counts_unread: int = 0
+    unit: str = ROW
     design: Any = field(default=None, repr=False, compare=False)
 
     def __post_init__(self, target_bound: float | None) -> None:  # type: ignore[override]
@@ -381,6 +387,11 @@ class Facts:
         if self.target is not UNSAID:
             raise ValueError("target and target_bound disagree; give one of them, and change either by with_().")
         object.__setattr__(self, "target", Target(bound=target_bound))
+
+    @property
+    def by_unit(self) -> bool:
+        """Whether a record is all rows with the same id."""
+        return self.unit != ROW
 
     @property
     def quadratic(self) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Self
 
@@ -46,8 +48,8 @@ class SparseClassifier(ClassifierMixin, SparseLinear):  # type: ignore[misc]
     ----------
     epsilon, delta, budget, sparsity, row_norm, feature_bound, feature_center, recipe, penalty, \
 alpha, l1_ratio, box, adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, \
-label, run_id, resume, accept, on_missing, check_bounds, check_cells, intervals, memory_limit, \
-random_state, verbose
+label, run_id, resume, accept, on_missing, check_bounds, check_cells, intervals, unit, shapes, groups, \
+memory_limit, random_state, verbose
         As in `SparseRegressor`.
     loss : Loss, str or None
         None: logistic loss, which is also ``"logistic"``.
@@ -110,6 +112,9 @@ random_state, verbose
         check_bounds: float | None = None,
         check_cells: float | None = None,
         intervals: str | None = None,
+        unit: str | None = None,
+        shapes: str | Mapping[str | int, str] = "line",
+        groups: Sequence[Sequence[str | int]] | None = None,
         memory_limit: str | int | None = None,
         random_state: Seed = None,
         verbose: bool = False,
@@ -144,6 +149,9 @@ random_state, verbose
         self.check_bounds = check_bounds
         self.check_cells = check_cells
         self.intervals = intervals
+        self.unit = unit
+        self.shapes = shapes
+        self.groups = groups
         self.memory_limit = memory_limit
         self.random_state = random_state
         self.verbose = verbose
@@ -173,6 +181,13 @@ random_state, verbose
         """
         low, high = self._ends(X, level)
         return expit(low), expit(high)
+
+    def odds_ratio(self, column: str | int, value: float, other: float, *, level: float = 0.95) -> tuple[float, ...]:
+        """The odds of the second class at `value` of a column over those at `other`, all else the same.
+
+        With intervals, its ends come behind it. Of many classes, the ratios of the margins of each.
+        """
+        return tuple(math.exp(found) for found in self.contrast(column, value, other, level=level))
 
     def decision_function(self, X: object) -> np.ndarray:
         """Margins: positive for the second class, or one column per class."""

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from .model_card import ModelCard
 
 
+#: Curves that a notebook shows.
+SHOWN_CURVES = 4
+
+
 class StatementMixin:
     """Shows and reports on the statement of a fitted estimator; not for direct use.
 
@@ -97,6 +101,11 @@ class StatementMixin:
         said = "" if stated is None else stated._repr_html_()
         if "intervals_" in vars(self):
             said += vars(self)["intervals_"]._repr_html_()
+        shown = self._shown_model() if stated is not None else None
+        if shown is not None and getattr(shown, "basis_", None) is not None:
+            from ..report.pictures import shape_picture
+
+            said += "".join(shape_picture(shape) for shape in shown.shapes_[:SHOWN_CURVES])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # about sections of our docstrings that it does not know
             return f"{estimator_html_repr(self)}{said}"

@@ -123,7 +123,7 @@ def effects_of(model: SparseLinear, level: float) -> Effects:
     """
     level = checks.fraction(level, "level")
     intervals, width = vars(model).get("intervals_"), model.n_features_in_
-    theta, covariance = _coefficients(model, intervals, width)
+    theta, covariance = _coefficients(model, intervals)
     used = np.any(theta != 0, axis=0)
     used[-1] = True
     rows = []
@@ -147,15 +147,27 @@ def effects_of(model: SparseLinear, level: float) -> Effects:
     return Effects(rows, labels, None if covariance is None else level)
 
 
-def _coefficients(model: Any, intervals: Any, width: int) -> tuple[Vector, Vector | None]:
-    """Coefficients of each model with the intercept last, and their covariance where there are intervals."""
-    if intervals is None:
-        return np.column_stack([np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)]), None
-    places = [*intervals.columns, *([width] if len(intervals) > len(intervals.columns) else [])]
-    theta, covariance = np.zeros((1, width + 1)), np.zeros((width + 1, width + 1))
-    theta[0, places] = intervals.estimate
-    covariance[np.ix_(places, places)] = intervals.covariance
-    return theta, covariance
+def _coefficients(model: Any, intervals: Any) -> tuple[Vector, Vector | None]:
+    """Coefficients by column with the intercept last, zero for curves; their covariance where there are intervals."""
+    theta = np.column_stack([np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)])
+    covariance, terms = None, theta.shape[1] - 1
+    if intervals is not None:
+        places = [*intervals.columns, *([terms] if len(intervals) > len(intervals.columns) else [])]
+        theta, covariance = np.zeros((1, terms + 1)), np.zeros((terms + 1, terms + 1))
+        theta[0, places] = intervals.estimate
+        covariance[np.ix_(places, places)] = intervals.covariance
+    basis = model.basis_
+    if basis is None:
+        return theta, covariance
+    lines, width = basis.lines, basis.n_features
+    kept, at = [*basis.starts[lines], terms], [*lines, width]
+    by_column = np.zeros((theta.shape[0], width + 1))
+    by_column[:, at] = theta[:, kept]
+    if covariance is not None:
+        whole = np.zeros((width + 1, width + 1))
+        whole[np.ix_(at, at)] = covariance[np.ix_(kept, kept)]
+        covariance = whole
+    return by_column, covariance
 
 
 def _number(values: Vector) -> float | tuple[float, ...]:

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ..core import Statement
+from ..core import DataError, Statement
 from ..core.facts import Vector
 from ..core.public_draws import repeatable
+from ..core.unit_words import PERSON, ROW
 from ..fitting import FitRequest, FitResult, Targets, fit, plan_fit, read_targets, refuse_rows_brought
 from ..fitting.counts import checked_columns, warn_of_unread
 from ..fitting.statement import MADE_ROWS, void
@@ -23,16 +24,26 @@ from ..queries.kinds import Path
 from ..queries.losses import user_defined
 from ..recipes import built_in
 from ..rows import Records, read_bounds, refuse_missing
-from ..rows.data_split import read_units
 from ..rows.declared import ColumnBounds, declared_bounds
 from ..rows.margins import served
 from ..rows.missing import AT_PREDICTION
 from ..rows.row_bounds import RowBounds
+from ..rows.shapes import Basis
+from ..rows.units import read_units
 from .display import StatementMixin
-from .input_checks import open_rows_in_files, read_source, read_vector, refuse_fit_arguments, refuse_numbers_for_labels
+from .input_checks import (
+    UNITS_IN_MEMORY,
+    open_rows_in_files,
+    read_source,
+    read_vector,
+    refuse_fit_arguments,
+    refuse_numbers_for_labels,
+    without_column,
+)
 from .intervals import Intervals
 from .other_libraries import INSTEAD, unknown_arguments
 from .repeated_fits import RepeatedFits
+from .shape_functions import ShapesMixin, names_or_none
 from .table_rows import encode_table
 
 if TYPE_CHECKING:
@@ -42,7 +53,7 @@ if TYPE_CHECKING:
     from .effects import Effects
 
 
-class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
+class SparseLinear(ShapesMixin, StatementMixin, BaseEstimator):  # type: ignore[misc]
     """Base of both estimators; not for direct use."""
 
     ledger = LedgerArgument()
@@ -169,7 +180,9 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
         names = vars(self).get("feature_names_in_")
         feature_bound, row_norm = declared_bounds(self.feature_bound, self.row_norm, names, carried)
         self._rows_bounds = feature_bound, row_norm
-        return replace(request, feature_bound=feature_bound, row_norm=row_norm)
+        own = carried if self.feature_bound is None and self.row_norm is None else None
+        known = None if names is None else tuple(map(str, names))
+        return replace(request, feature_bound=feature_bound, row_norm=row_norm, carried=own, names=known)
 
     def plain_bounds(self) -> dict[str, object]:
         """Bounds of a fitted model as numbers, where they were given by name, by an object, or by the rows."""
@@ -183,6 +196,11 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
     def fitted_sparse(self) -> bool:
         """Whether a fitted model was planned for sparse rows; False for files that do not say it."""
         return bool(vars(self).get("_sparse_rows", False))
+
+    @property
+    def basis_(self) -> Basis | None:
+        """The public map of a record whose terms have the coefficients of a fitted model; None: all columns are lines."""
+        return vars(self).get("_basis")
 
     @property
     def fitted_bounds(self) -> RowBounds | None:
@@ -199,7 +217,7 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
         """
         known = {"classes": self.classes_} if "classes_" in vars(self) else {}
         made: SparseLinear = type(self)(**{**self.get_params(deep=False), **self.plain_bounds(), **known})
-        return made.request()
+        return replace(made.request(), basis=self.basis_)
 
     def fit(self, X: object, y: object = None, **unsupported: object) -> Self:
         """Fit on private rows. Arguments are checked and the plan is priced before a row is used.
@@ -214,27 +232,44 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
         y : array of shape (rows,), or str
             With a path or a frame of a cluster, the name of the target's column. None: files hold
             it. ``fit(frame, target="name")`` is the same.
-        units : array of shape (rows,), optional
-            With ``intervals="split"``: the id of each row's person or household, as a keyword. All
-            rows of a unit are then in one part. Ids are not part of a record: they must not be
-            computed from its content. The unit of privacy stays one row.
+        units : array of shape (rows,), or str, optional
+            The id of each row's person, household or firm, as a keyword; of a frame also the name of
+            its column. The promise is then made to all rows with the same id together, and each id
+            counts alike, however many rows it has: where sick people come often, that is another
+            average than one over rows. Ids are not part of a record: they must not be computed from
+            its content. Rows without an id count as nothing.
         """
         target, units = unsupported.pop("target", None), unsupported.pop("units", None)
         refuse_fit_arguments(unsupported)
         if target is not None and y is not None:
             raise TypeError("the target was given twice, as y and as target. Leave one of them out.")
         y = target if y is None else y
+        X, units = without_column(X, units)
         request, source, targets = self.read_rows(X, y)
         del X, y
+        return self.fit_source(*self.with_units(request, source, units), targets)
+
+    def with_units(self, request: FitRequest, source: Records, units: object) -> tuple[FitRequest, Records]:
+        """A request whose promise is made to units, and rows that know theirs; as they are where there are none.
+
+        Parameters
+        ----------
+        request : FitRequest
+        source : Records
+        units : array-like or None
+            The id of each row.
+        """
         if units is None:
-            return self.fit_source(request, source, targets)
-        if request.intervals is None:
-            raise ValueError(
-                "units say which rows stay together in the parts of intervals='split'. Leave them "
-                "out, or ask for intervals."
-            )
-        by_unit = replace(request, by_unit=True)
-        return self.fit_source(by_unit, source, targets, read_units(units, source.shape[0]))
+            if request.unit != ROW:
+                raise ValueError(
+                    f"unit={request.unit!r} promises to all rows with the same id. Give their ids: "
+                    f"fit(X, y, units=ids), one for each row; or leave unit=None."
+                )
+            return request, source
+        if source.spread is not None or request.memory_limit is not None:
+            raise DataError(UNITS_IN_MEMORY)
+        word = PERSON if request.unit == ROW else request.unit
+        return replace(request, unit=word), source.by_unit(read_units(units, source.shape[0]))
 
     def __sklearn_clone__(self) -> Self:
         """A clone, which counts its fits together with those of this estimator: see `RepeatedFits`."""
@@ -247,36 +282,36 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
         self.__dict__.pop("_family", None)
         return self
 
-    def fit_source(
-        self, request: FitRequest, source: Records, targets: Targets, units: NDArray[np.str_] | None = None
-    ) -> Self:
+    def fit_source(self, request: FitRequest, source: Records, targets: Targets) -> Self:
         """Fit on rows that have passed the door. For rooms that read them themselves."""
         from ..report.planner.foresight import warn_if_hopeless
 
         columns = checked_columns(request.check_cells, source)
         checked = 0 if columns is None else len(columns.names)
-        shape = request.shape(*source.shape, sparse=source.sparse, models=targets.models, checked=checked)
+        records = source.shape[0] if source.units is None else source.units.count
+        shape = request.shape(records, source.shape[1], sparse=source.sparse, models=targets.models, checked=checked)
         with repeatable(None if request.resume is None else request.resume.public_seed):
             prepared = plan_fit(request, shape)
         self._sparse_rows = shape.sparse
         repeated = self._family.note(prepared, shape, stacklevel=4) if "_family" in vars(self) else ""
         notes = warn_if_hopeless(prepared, shape, stacklevel=4)
-        fitted = fit(prepared, source, targets.vectors(prepared.models), targets.assumptions, notes, units)
+        fitted = fit(prepared, source, targets.vectors(prepared.models), targets.assumptions, notes)
         warn_of_unread(fitted.statement.notes, stacklevel=4)
         if repeated:
             fitted = replace(fitted, statement=void(fitted.statement, repeated))
         return self.keep(fitted, targets.classes)
 
     def _keep_shared(self, fitted: FitResult) -> None:
-        self.statement_, self._fitted_bounds = fitted.statement, fitted.bounds
+        self.statement_, self._fitted_bounds, self._basis = fitted.statement, fitted.bounds, fitted.basis
         if fitted.paths:
             self.path_ = fitted.paths[0] if len(fitted.paths) == 1 else list(fitted.paths)
 
     def _keep_intervals(self, fitted: FitResult, center: float = 0.0) -> None:
         if fitted.inferred is None:
             return
-        names = vars(self).get("feature_names_in_")
-        self.intervals_ = Intervals.of(fitted.inferred, names, center=center, classes=self.request().classifies)
+        self.intervals_ = Intervals.of(
+            fitted.inferred, names_or_none(self), center=center, classes=self.request().classifies
+        )
         self.covariance_ = self.intervals_.covariance
 
     # ---------------------------------------------------------------------------------------------- after fitting
@@ -327,7 +362,7 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
         table = encode_table(self, X)
         source = read_source(self, X, reset=False) if table is None else Records.of(table)
         refuse_missing(source, np.zeros(0), AT_PREDICTION)
-        return source
+        return source.expanded(self.basis_)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model and its statement to a JSON file (no pickle); read it back with `dpsparse.load`."""

@@ -72,6 +72,7 @@ def model_content(model: SparseLinear) -> ModelContent:
         intervals=held.get("intervals_"),
         sparse_rows=model.fitted_sparse,
         bounds=model.fitted_bounds,
+        basis=model.basis_,
     )
 
 
@@ -128,10 +129,11 @@ def model_of(content: ModelContent) -> SparseLinear:
     model._sparse_rows = bool(content.sparse_rows)
     if content.bounds is not None:
         model._fitted_bounds = content.bounds
+    model._basis = content.basis
     if content.intervals is not None:
         model.intervals_ = content.intervals
         model.covariance_ = content.intervals.covariance
-        if not all(0 <= j < content.n_features_in for j in content.intervals.columns):
+        if not all(0 <= j < model.coef_.shape[-1] for j in content.intervals.columns):
             raise ValueError
     if content.dictionary is not None:
         model.dictionary_ = Dictionary.from_dict(content.dictionary).as_fitted(exact_labels=of_earlier_release(content))

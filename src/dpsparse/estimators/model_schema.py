@@ -17,6 +17,7 @@ from ..core.codec import FormError, Limits, canonical_json, form
 from ..core.facts import Vector
 from ..core.statement import Statement
 from ..rows.row_bounds import RowBounds
+from ..rows.shapes import SHAPES, Basis
 from .intervals import Intervals
 
 FORMAT, VERSIONS = "dpsparse-model", (1, 2)
@@ -24,6 +25,8 @@ FORMAT, VERSIONS = "dpsparse-model", (1, 2)
 Content = dict[str, Any]
 #: Coefficients beyond this many would fill the memory of a usual machine: 2^27 floats are one gigabyte.
 LARGEST_COEFFICIENTS = 2**27
+#: Terms of a curve at most, in a file.
+MOST_TERMS = 100
 
 
 def model_digest(content: Mapping[str, object]) -> str:
@@ -81,6 +84,7 @@ class Coefficients:
 def _check(content: ModelContent) -> ModelContent:
     d, classes = content.n_features_in, content.classes
     _need(content.feature_names_in is None or len(content.feature_names_in) == d, "the number of features")
+    d = d if content.basis is None else _width(content.basis, d)
     content.coef.check(d)
     rows = content.coef.shape[0] if len(content.coef.shape) == 2 else None
     if content.class_ == "SparseClassifier":
@@ -92,6 +96,20 @@ def _check(content: ModelContent) -> ModelContent:
     if content.bounds is not None:
         _check_bounds(content.bounds, d)
     return content
+
+
+def _width(basis: Basis, d: int) -> int:
+    """How many coefficients the map of a record gives; refuses one that is not of rows of d columns."""
+    columns = [curve.of.column for curve in basis.curves]
+    known = [*basis.others, *(curve.of for curve in basis.curves)]
+    places = all(0 <= one.column < d and (one.gap is None or 0 <= one.gap < d) and one.low < one.high for one in known)
+    kinds = all(
+        curve.kind in SHAPES[1:] and 1 < curve.terms <= MOST_TERMS and curve.lower < curve.upper
+        for curve in basis.curves
+    )
+    ordered = bool(columns) and all(a < b for a, b in itertools.pairwise(columns))
+    _need(basis.n_features == d and kinds and places and ordered, "the shapes of the columns")
+    return basis.width
 
 
 def _ordered(labels: tuple[Any, ...]) -> bool:
@@ -131,3 +149,4 @@ class ModelContent:
     intervals: Intervals | None = None
     sparse_rows: bool | None = None
     bounds: RowBounds | None = None
+    basis: Basis | None = None

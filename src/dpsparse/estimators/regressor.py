@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Self
 
@@ -108,6 +108,18 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
     interval_target : {"mean", "robust"}
         ``robust`` clips residuals narrowly: narrower intervals, of another parameter where errors
         are skewed and their size depends on the features.
+    unit : str or None
+        The word for what has one id, such as ``"patient"``, where ``fit(X, y, units=ids)`` says whose rows are
+        whose: the promise is made to all rows with the same id. None: "person" there, and one row elsewhere.
+    shapes : {"line", "smooth", "auto"} or dict
+        ``smooth``: the effect of each column of numbers is a curve, made of Legendre polynomials of
+        the column within its declared bounds: a public map of one record, without a price. ``auto``:
+        where the budget carries the terms, by public facts (see the page on shapes). A dict by
+        column name or number says ``line``, ``smooth``, ``monotone`` or ``steps``; the other columns
+        are lines. Columns with the bounds [0, 1] are taken for 0/1 columns, which do not bend.
+    groups : list of lists of columns, or None
+        Columns that are kept and dropped together, by name or number; each group counts once in
+        `sparsity`. The terms of a curve are a group in any case.
     memory_limit : str, int or None
         How much memory a fit may take beside what the process holds, such as ``"2GB"``. Rows that
         do not fit stay on the disk and are read block by block (see
@@ -120,6 +132,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
     Attributes
     ----------
     coef_ : array of shape (n_features,)
+        With shapes, one for each term; `shapes_` has the curves.
     intercept_ : float
     support_ : array of int
         Features with nonzero coefficients.
@@ -180,6 +193,9 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         check_cells: float | None = None,
         intervals: str | None = None,
         interval_target: str = "mean",
+        unit: str | None = None,
+        shapes: str | Mapping[str | int, str] = "line",
+        groups: Sequence[Sequence[str | int]] | None = None,
         memory_limit: str | int | None = None,
         random_state: Seed = None,
         verbose: bool = False,
@@ -216,6 +232,9 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         self.check_cells = check_cells
         self.intervals = intervals
         self.interval_target = interval_target
+        self.unit = unit
+        self.shapes = shapes
+        self.groups = groups
         self.memory_limit = memory_limit
         self.random_state = random_state
         self.verbose = verbose

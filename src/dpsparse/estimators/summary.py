@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ..core.facts import Vector
 from ..core.plain import to_json
 from .effects import Effects, effects_of
 from .linear import SparseLinear
+from .shape_functions import names_or_none
 
 WITHIN_BOUNDS = (
     "Coefficients hold for values within the declared bounds; values outside are clipped to them, "
@@ -25,7 +27,7 @@ NO_BOUNDS = (
 def summary(model: SparseLinear) -> dict[str, Any]:
     """A fitted model as plain values."""
     coef = np.atleast_2d(model.coef_)
-    names = vars(model).get("feature_names_in_")
+    names = names_or_none(model)
     classes = vars(model).get("classes_")
     selected = []
     for j in model.support_:
@@ -46,6 +48,7 @@ def summary(model: SparseLinear) -> dict[str, Any]:
         "bounds": to_json(model.fitted_bounds),
         "statement": model.statement_.to_dict(),
         **({"intervals": model.intervals_.records()} if has_intervals(model) else {}),
+        **({"shapes": [to_json(shape) for shape in model.shapes_]} if model.basis_ is not None else {}),
         **({"in_units": in_units(model).records()} if keeps_dictionary(model) else {}),
     }
 
@@ -70,6 +73,16 @@ def keeps_dictionary(model: SparseLinear) -> bool:
 def has_intervals(model: SparseLinear) -> bool:
     """Whether a model was fitted with intervals."""
     return "intervals_" in vars(model)
+
+
+def line_coefficients(model: SparseLinear, coef: Vector) -> Vector:
+    """Coefficients by column, zero for columns that are curves."""
+    basis = model.basis_
+    if basis is None:
+        return coef
+    found = np.zeros((*coef.shape[:-1], basis.n_features))
+    found[..., basis.lines] = coef[..., basis.starts[basis.lines]]
+    return found
 
 
 def in_units(model: SparseLinear, level: float = 0.95) -> Effects:

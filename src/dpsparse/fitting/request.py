@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sized
 from dataclasses import dataclass, fields
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,15 @@ from numpy.typing import NDArray
 from .. import recipes
 from ..core import Adjacency, AssumptionError, Budget, BudgetError, PrivacyError, checks
 from ..core.facts import Facts, Penalty, Vector
+from ..core.unit_words import ROW, unit_word
 from ..ledger import Ledger, check_ledger
 from ..oracles import Resume
 from ..queries.losses import Logistic, Loss, Squared, named_loss, proven, target_of
 from ..rows.bounds import read_bounds, read_center, read_target_bound
+from ..rows.declared import ColumnBounds
 from ..rows.missing import CHOICES
+from ..rows.shapes import Basis
+from .shapes import Groups, read_groups, read_shapes
 
 #: Kinds of penalty, and kinds of noise, by the names that users give.
 PENALTIES = ("l2", "l1", "elasticnet", "box")
@@ -172,7 +176,10 @@ class FitRequest:
 
     Attributes are the arguments of `SparseRegressor` and `SparseClassifier` under their names, in
     plain types: `loss` and `recipe` are objects, `penalty` holds its strength. What has one entry
-    per feature (bounds, centre, start) is read by `facts`, which knows how many there are.
+    per feature (bounds, centre, start) is read by `facts`, which knows how many there are. `names`
+    and `carried` are names and bounds that came with the rows; `basis`, `members` and `most_groups`
+    are what `with_shapes` makes of them: the map of a record, the group of each of its columns, and
+    how many groups a model may have.
     """
 
     classifies: bool
@@ -209,7 +216,14 @@ class FitRequest:
     verbose: bool
     intervals: str | None = None
     interval_target: str = "mean"
-    by_unit: bool = False
+    unit: str = ROW
+    shapes: str | Mapping[Any, str] = "line"
+    groups: tuple[tuple[Any, ...], ...] = ()
+    names: tuple[str, ...] | None = None
+    carried: ColumnBounds | None = None
+    basis: Basis | None = None
+    members: Groups | None = None
+    most_groups: int | None = None
 
     @classmethod
     def read(cls, arguments: Mapping[str, object], *, classifies: bool) -> Self:
@@ -255,6 +269,9 @@ class FitRequest:
             verbose=bool(given["verbose"]),
             intervals=_intervals(given.get("intervals")),
             interval_target=checks.one_of(given.get("interval_target", "mean"), "interval_target", INTERVAL_TARGETS),
+            unit=unit_word(given.get("unit")),
+            shapes=read_shapes(given.get("shapes", "line")),
+            groups=read_groups(given.get("groups")),
         )
         if recipe.private:
             request.budget_for(None)  # refuses what makes no sense
@@ -314,6 +331,7 @@ class FitRequest:
             sparse=shape.sparse,
             counts_clipped=self.check_bounds is not None,
             counts_unread=0 if self.check_cells is None else shape.checked,
+            unit=self.unit,
         )
 
     def start_vector(self, n_features: int) -> Vector | None:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..algorithms.interval_clips import Pilot
 from ..core import PrivacyError, Receipt, Statement
@@ -16,11 +15,15 @@ from ..queries.kinds import Oracle, Path
 from ..recipes import built_in
 from ..rows.data_split import DataSplit
 from ..rows.lattice import Lattice
+from ..rows.records import Records
 from ..rows.row_bounds import RowBounds
+from ..rows.shapes import Basis
+from ..rows.units import Units
 from .counts import UNREAD, UnreadShares, ask_clipped, ask_unread, checked_columns, clipping_notes
 from .parts import Inference, InferenceResult, in_user_units, nothing_selected
 from .prepare import FitPlan
 from .session import OpenOracle, Rows, Session, current_opener
+from .shapes import keep_groups, with_monotone
 from .statement import complete, with_size
 
 
@@ -41,6 +44,8 @@ class FitResult:
         Whether all classes are one model, whose margins give probabilities together.
     inferred : InferenceResult or None
         Estimates and covariance of a fit with intervals.
+    basis : Basis or None
+        The public map of a record whose terms have the coefficients; None: its columns have them.
     """
 
     models: tuple[tuple[Vector, float], ...]
@@ -49,6 +54,7 @@ class FitResult:
     paths: tuple[Path, ...] = ()
     joint: bool = False
     inferred: InferenceResult | None = None
+    basis: Basis | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +78,6 @@ def run(
     *,
     draft: Statement,
     opener: OpenOracle | None = None,
-    units: NDArray[np.str_] | None = None,
 ) -> FitResult:
     """Run a planned fit that is paid for: one solver for each vector of targets, each with an oracle of its own.
 
@@ -88,14 +93,12 @@ def run(
     draft : Statement
     opener : OpenOracle, optional
         Who makes the oracles; default: ours, or what `with_oracles` put in their place.
-    units : array of str, optional
-        The unit of each row, for a split into parts.
     """
     opener = current_opener() if opener is None else opener
     request, inference = prepared.request, prepared.inference
     first, split = prepared, None
     if inference is not None:
-        first, split = inference.first, _split(inference, opened, units)
+        first, split = inference.first, _split(inference, opened, Records.of(X).units)
     columns = checked_columns(request.check_cells, X)
     solved = [_solve(first, X, y if split is None else split.targets(y, 0), opened, opener, inference) for y in targets]
     answers = [answer for one in solved for answer in one.receipts]
@@ -117,6 +120,7 @@ def run(
         models = [shares.without(model) for model in models]
         inferred = None if inferred is None else shares.without_inferred(inferred)
         notes = (*shares.notes(), *notes)
+    models = [(with_monotone(request.basis, coef), intercept) for coef, intercept in models]
     said = replace(draft, notes=(*notes, *draft.notes))
     used = int(np.any([coef != 0 for coef, _ in models], axis=0).sum())
     chosen = [branch for one in solved for branch in one.choices]
@@ -127,6 +131,7 @@ def run(
         paths=tuple(one.path.rescaled(scale) for one in solved if one.path is not None),
         joint=solved[-1].w.ndim > 1,
         inferred=inferred,
+        basis=request.basis,
     )
 
 
@@ -139,7 +144,7 @@ def _solve(
     with opener(prepared, X, y, opened) as oracle:
         unread = None if request.check_cells is None else ask_unread(oracle)
         clipped = None if request.check_bounds is None else ask_clipped(oracle)
-        w = _run_solver(prepared, oracle, path)
+        w = keep_groups(_run_solver(prepared, oracle, path), request.members, request.most_groups)
         pilot = None if inference is None else inference.intervals.pilot(oracle, w)
     nothing = inference is not None and pilot is None  # no feature was selected: there is nothing left to ask
     if oracle.unused_turns and not nothing:
@@ -149,7 +154,7 @@ def _solve(
     return _Solved(w, path, oracle.receipts, oracle.choices, unread, clipped, pilot)
 
 
-def _split(inference: Inference, opened: Session, units: NDArray[np.str_] | None) -> DataSplit:
+def _split(inference: Inference, opened: Session, units: Units | None) -> DataSplit:
     if (units is not None) != (inference.coins.rule == "units"):
         raise PrivacyError("rows are dealt by the rule of the plan: units are told where it says so, and only there.")
     return DataSplit(inference.coins.first, opened.key("parts"), units)

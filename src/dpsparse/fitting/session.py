@@ -205,14 +205,16 @@ def session(
             if resume is not None:
                 assert payments[0].reservation is not None
                 tape = tapes.enter_context(resume.open(payments[0].reservation, randomness))
-                payments[0] = replace(payments[0], token=tape.new_token)
+                payments[0] = replace(payments[0], token=tape.new_token, answered=tape.done)
             progress = no_progress if bar is None else stack.enter_context(bar)
             if nested or any(payment.at_once for payment in payments):
                 AllPayments(tuple(payments)).start()
             stack.enter_context(on_tape(tape) if nested else suppress_messages())
             yield Session(tuple(payments), randomness, progress, tape)
+            if tape is not None and resume is not None:
+                tape.end()  # before the ledger notes the end: a run that is done there has its whole tape
         if tape is not None and resume is not None:
-            tape.finish()
+            tape.forget_key()
 
 
 @contextmanager

@@ -21,6 +21,11 @@ from ..core.errors import LedgerError
 #: Name of the environment variable that holds the address of a ledger where none is given.
 VARIABLE: Final = "DPSPARSE_LEDGER"
 
+#: Seconds for which a server that is away is tried again, where nothing else is said: a failover takes 10 to 30.
+PATIENCE: Final = 30.0
+#: The longest patience: a day.
+LONGEST: Final = 86_400.0
+
 #: Parameters of libpq that are secrets, and those that may stand in an address beside them.
 SECRETS: Final = ("password", "sslpassword")
 PARAMETERS: Final = frozenset(
@@ -143,15 +148,18 @@ class ServerAddress:
         Of libpq's names to texts.
     withheld : bool
         Whether the address had a secret, which a pickle then left behind.
+    patience : float
+        Seconds for which a server that is away is tried again.
     """
 
     text: str
     shown: str
     secrets: dict[str, Secret] = field(compare=False, repr=False)
     withheld: bool = field(compare=False, repr=False)
+    patience: float = field(default=PATIENCE, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"text": self.text, "shown": self.shown, "secrets": {}, "withheld": self.withheld}
+        return {**vars(self), "secrets": {}}
 
     def __copy__(self) -> ServerAddress:
         return self
@@ -163,13 +171,13 @@ class ServerAddress:
 Address = FileAddress | ServerAddress
 
 
-def read_address(text: object) -> Address:
-    """Parse an address; a refusal does not quote it."""
+def read_address(text: object, patience: float | None = None) -> Address:
+    """Parse an address; a refusal does not quote it. `patience` replaces that of the address."""
     if not isinstance(text, str):
         raise TypeError(f"a ledger's address must be text such as 'sqlite:///budget.db', got {type(text).__name__}.")
     scheme, separator, rest = text.partition("://")
     if separator and scheme in ("postgresql", "postgres"):
-        return _server(rest)
+        return _server(rest, patience)
     if separator and scheme == "sqlite" and rest.startswith("/") and rest.strip("/") and ":memory:" not in rest:
         if "\0" in rest:
             raise LedgerError("the path of a ledger holds a character that no file name can hold.")
@@ -195,7 +203,7 @@ def has_default() -> bool:
     return bool(os.environ.get(VARIABLE))
 
 
-def _server(rest: str) -> ServerAddress:
+def _server(rest: str, patience: float | None) -> ServerAddress:
     found = _SERVER.fullmatch(rest)
     if found is None or _ESCAPES.search(rest) or not rest.isprintable() or " " in rest:
         raise LedgerError(
@@ -212,17 +220,30 @@ def _server(rest: str) -> ServerAddress:
         name, _, value = pair.partition("=")
         if name in SECRETS:
             secrets[name] = Secret(unquote(value))
+        elif name == "patience":
+            patience = _seconds(value) if patience is None else patience
         elif name in PARAMETERS:
             kept.append(pair)
             place |= {name: unquote(value)}
         else:
             raise LedgerError(
-                "a PostgreSQL address has a parameter that is not known. Those after '?' are the "
-                "connection parameters of libpq, such as "
-                "sslmode."
+                "a PostgreSQL address has a parameter that is not known. Those after '?' are patience and the "
+                "connection parameters of libpq, such as sslmode."
             )
     user = f"{found['user']}@" if found["user"] else ""
     database = f"/{found['database']}" if found["database"] is not None else ""
     query = f"?{'&'.join(kept)}" if kept else ""
     shown = f"{place['host'] or 'the local server'}{'/' if place['dbname'] else ''}{place['dbname']}"
-    return ServerAddress(f"postgresql://{user}{found['host']}{database}{query}", shown, secrets, bool(secrets))
+    text = f"postgresql://{user}{found['host']}{database}{query}"
+    return ServerAddress(text, shown, secrets, bool(secrets), PATIENCE if patience is None else _seconds(patience))
+
+
+def _seconds(given: object) -> float:
+    """Seconds to wait for a server, from 0 to a day."""
+    try:
+        found = float(given)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        found = -1.0
+    if not 0 <= found <= LONGEST:
+        raise LedgerError(f"patience must be a number of seconds between 0 and {LONGEST:g}, such as 30.")
+    return found

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from ..accounting.costs.base import Cost
 from ..core.errors import LedgerError, LedgerNotWrittenError
+from ..core.unit_words import unit_word
 from .address import Address, FileAddress, default_address, read_address
 from .chain import VERSION, Chain, Event, Head
 from .charging import Request, charge, present
@@ -50,6 +51,9 @@ class Ledger:
         ``postgresql://user@host:port/database`` (extra ``postgres``). None: that of the environment
         variable ``DPSPARSE_LEDGER``. Nothing is opened until it is needed, and nothing is made but
         by `create`.
+    patience : float or None
+        Seconds for which a database that is away, restarts or fails over is tried again. None: the
+        parameter ``patience`` of its address (``postgresql://.../budgets?patience=60``), or 30.
 
     Examples
     --------
@@ -66,8 +70,8 @@ class Ledger:
     __slots__ = ("_address",)
     _address: Address
 
-    def __init__(self, address: str | None = None) -> None:
-        object.__setattr__(self, "_address", read_address(default_address(address)))
+    def __init__(self, address: str | None = None, *, patience: float | None = None) -> None:
+        object.__setattr__(self, "_address", read_address(default_address(address), patience))
 
     @classmethod
     def of(cls, ledger: Ledger | str | None) -> Ledger:
@@ -116,7 +120,14 @@ class Ledger:
     # ---------------------------------------------------------------------------------------------- writing
 
     def create(
-        self, dataset: str, epsilon: float, delta: float, adjacency: str = "replace-one", *, kind: str | None = None
+        self,
+        dataset: str,
+        epsilon: float,
+        delta: float,
+        adjacency: str = "replace-one",
+        *,
+        kind: str | None = None,
+        unit: str | None = None,
     ) -> None:
         """Open a dataset with its total budget; makes the ledger itself if there is none.
 
@@ -131,9 +142,12 @@ class Ledger:
         adjacency : {"replace-one", "add-remove"}
         kind : {"gaussian", "renyi"} or None
             How costs are counted (see ``docs/ledger.md``). None: the first entry decides.
+        unit : str or None
+            The word for what has one id, such as ``"patient"``, if the budget protects all rows with
+            the same id; fits then need ``unit`` and ``units``. None: one row.
         """
         name = dataset_name(dataset)
-        state = State.opened(epsilon, delta, adjacency, kind)
+        state = State.opened(epsilon, delta, adjacency, kind, unit_word(unit))
 
         def act(chain: Chain) -> None:
             head = chain.head()
@@ -157,7 +171,7 @@ class Ledger:
             store.write(act)
             return
         except LedgerNotWrittenError as error:
-            failure = LedgerNotWrittenError(f"{error} {_LEFT[error.left]}", error.left, error.number)
+            failure = error.saying(_LEFT[error.left])
         raise failure
 
     def reserve(
@@ -243,6 +257,15 @@ class Ledger:
         state = self.describe(dataset)
         room = state.largest_epsilon()
         return Amount(room, state.delta if room > 0 else 0.0)
+
+    def fits_left(self, dataset: str) -> int | None:
+        """How many more fits at the cost of the last one that counts would be taken; None without one.
+
+        Each takes a part of the slack that is left, so that it may cost a little more than the one before.
+        """
+        state, entries = self._state_and_entries(dataset)
+        last = next((entry for entry in reversed(entries) if entry.counts), None)
+        return None if last is None else state.further(last.bill)
 
     def entries(self, dataset: str) -> tuple[Entry, ...]:
         """Every reservation, in order."""

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from ..accounting.costs.base import Cost
 from ..accounting.costs.plan import PlanCost
+from ..accounting.costs.unit import bare_cost
 from ..core.errors import LedgerError
 from .address import Secret, has_default
 from .ledger import Ledger
@@ -38,18 +39,21 @@ class Payment:
         Makes tokens, where a tape keeps the answers.
     at_once : bool
         Whether the payment starts before anything is asked, so that it is never refunded.
+    answered : bool
+        Whether everything was answered by an earlier process, so that nothing starts.
     """
 
     reservation: Reservation | None = None
     token: Callable[[], str] | None = None
     at_once: bool = False
+    answered: bool = False
 
     def start(self) -> None:
         """Write durably that an answer is about to be computed.
 
         Called before the first one, and only that call writes.
         """
-        if self.reservation is not None:
+        if self.reservation is not None and not self.answered:
             self.reservation.start(self.token)
 
     @property
@@ -152,7 +156,8 @@ def reserve(
     label = seeded_label(label) if seeded else label
     book = Ledger.of(ledger)
     with book.reserve(dataset, bill, label=label, run_id=run_id, delta=delta, resumes=resumes) as reservation:
-        drawn = isinstance(bill, PlanCost) and bill.account.costs.random
+        cost = bare_cost(bill)
+        drawn = isinstance(cost, PlanCost) and cost.account.costs.random
         if drawn and not resumes:
             reservation.start()
         yield Payment(reservation, at_once=drawn)

@@ -5,7 +5,8 @@ take turns, and what they read afterwards is what the one before them committed.
 ``synchronous_commit`` is switched on for each of them.
 
 A transaction that failed before its commit left nothing and is tried again where the reason passes:
-a failed serialization, a deadlock, a lost connection. Where the connection is lost *during* the
+a failed serialization, a deadlock, a lost connection, a server that is away, for as long as the
+patience of the address says. Where the connection is lost *during* the
 commit, the head is locked anew, which waits for the end of the lost transaction, and the event is
 looked for: it was committed, or it is tried again. If the server cannot be asked, the error says
 that it is not known.
@@ -14,7 +15,7 @@ that it is not known.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from ..core.errors import LedgerError, LedgerNotWrittenError
@@ -25,13 +26,29 @@ T = TypeVar("T")
 
 #: Milliseconds to wait for other writers; seconds to wait for the server.
 PATIENCE, KNOCK = 60_000, 10
-#: How often a transaction is tried, and seconds before the second try; each further wait is twice as long.
-TRIES, PAUSE = 6, 0.1
+#: How often a transaction is tried at least, and seconds before the second try; each further wait is twice as long.
+TRIES, PAUSE, LONGEST_PAUSE = 6, 0.1, 2.0
 #: Key of the lock under which tables are made: "dpsl".
 LOCK = 0x6470736C
 
-#: Classes of SQLSTATE that pass by themselves: connections, rollbacks; the server goes down or comes up.
-_PASSING = ("08", "40", "57P01", "57P02", "57P03")
+#: Classes of SQLSTATE that pass by themselves: connections, rollbacks, too many clients; the server goes down or comes up;
+#: a standby that is not the primary yet.
+_PASSING = ("08", "40", "53300", "57P01", "57P02", "57P03", "25006")
+#: How libpq says that a server is away, and a server that it is not ready.
+_AWAY = (
+    "connection refused",
+    "timeout expired",
+    "timed out",
+    "connection timeout",
+    "is the server running",
+    "could not translate host name",
+    "unreachable",
+    "closed the connection",
+    "connection reset",
+    "the database system is",
+    "too many clients",
+    "connection slots",
+)
 
 _GUARDS = (
     f"CREATE FUNCTION {EVENTS}_guard() RETURNS trigger LANGUAGE plpgsql AS "
@@ -104,12 +121,10 @@ class PostgresStore:
         """Run and commit, again where a failure passes and is known to have left nothing."""
         psycopg = _driver()
         failure: LedgerError | None = None
-        for turn in range(TRIES):
-            if turn:
-                time.sleep(PAUSE * 2 ** (turn - 1))
+        for _ in self._turns():
             connection, committing = None, False
             try:
-                connection = psycopg.connect(self._address.text, connect_timeout=KNOCK, **self._secrets())
+                connection = self._connected()
                 for setting in settings:
                     connection.execute(setting)
                 value = act(connection)
@@ -122,20 +137,30 @@ class PostgresStore:
             finally:
                 if connection is not None:
                     connection.close()
-            if connection is None and turn == 0 and not passing:
-                break  # nothing was lost: the server cannot be reached
+            if not passing:
+                break
             event = appended[0] if appended else None
-            if committing and passing and event is not None:
+            if committing and event is not None:
                 left = self._left(event)
                 if left == "event":
                     return value
                 if left == "unknown":
                     failure = LedgerNotWrittenError(str(failure), left, event.number)
                     break
-            if not passing and connection is not None:
-                break
         assert failure is not None
         raise failure
+
+    def _turns(self) -> Iterator[int]:
+        """Count tries, with longer and longer pauses: at least `TRIES`, and on until the patience is over."""
+        end, turn = time.monotonic() + self._address.patience, 0
+        while turn < TRIES or time.monotonic() < end:
+            if turn:
+                time.sleep(min(PAUSE * 2 ** (turn - 1), LONGEST_PAUSE))
+            yield turn
+            turn += 1
+
+    def _connected(self) -> Any:
+        return _driver().connect(self._address.text, connect_timeout=KNOCK, **self._secrets())
 
     def _commit(self, connection: Any) -> None:
         connection.commit()
@@ -146,11 +171,9 @@ class PostgresStore:
         Asked under the lock, which the lost transaction holds until it ends.
         """
         psycopg = _driver()
-        for turn in range(TRIES):
-            if turn:
-                time.sleep(PAUSE * 2 ** (turn - 1))
+        for _ in self._turns():
             try:
-                with psycopg.connect(self._address.text, connect_timeout=KNOCK, **self._secrets()) as connection:
+                with self._connected() as connection:
                     for setting in _WRITING:
                         connection.execute(setting)
                     return "event" if self._locked(connection).holds(event.number, event.hash) else "nothing"
@@ -167,13 +190,11 @@ class PostgresStore:
         said = self._said(error)
         if isinstance(error, psycopg.errors.LockNotAvailable):
             return LedgerNotWrittenError(f"the ledger at {self.shown} was busy for {PATIENCE // 1000} seconds.")
-        refused = (
-            psycopg.errors.DiskFull,
-            psycopg.errors.InsufficientPrivilege,
-            psycopg.errors.ReadOnlySqlTransaction,
-        )
-        if passing or isinstance(error, refused):
-            return LedgerNotWrittenError(f"the ledger at {self.shown} could not be written or read: {said}.")
+        forbidden = isinstance(error, psycopg.errors.InsufficientPrivilege)
+        if passing or forbidden or isinstance(error, psycopg.errors.DiskFull):
+            waited = f" It was tried for {self._address.patience:g} seconds." if passing else ""
+            kept = f"the ledger at {self.shown} could not be written or read: {said}.{waited}"
+            return LedgerNotWrittenError(kept, passes=not forbidden)
         advice = ""
         if self._address.withheld and not self._address.secrets:
             advice = " Its password was left behind when it was pickled: keep it in PGPASSFILE."
@@ -222,6 +243,12 @@ _WRITING = (
 
 
 def _passes(error: Any, connection: Any) -> bool:
-    """Whether a failure passes by itself."""
+    """Whether a failure passes by itself: a server that is away, restarts or fails over.
+
+    A connection that was never made has no SQLSTATE: the words of libpq tell a server that cannot be
+    reached from one that refuses.
+    """
     state = error.sqlstate or ""
+    if connection is None and not state:
+        return any(words in str(error).lower() for words in _AWAY)
     return (connection is not None and connection.closed) or state.startswith(_PASSING)

@@ -122,8 +122,7 @@ class Reservation:
             self.head = self._store.write(lambda chain: self._append(chain, what, given or {})).hash
             return
         except LedgerNotWrittenError as error:
-            known = _KNOWN[what][error.left].format(entry=self.entry)
-            failure = LedgerNotWrittenError(f"{error} {known}", error.left, error.number)
+            failure = error.saying(_KNOWN[what][error.left].format(entry=self.entry))
         raise failure
 
     def _append(self, chain: Chain, what: str, given: Mapping[str, str]) -> Event:

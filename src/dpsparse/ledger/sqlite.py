@@ -41,13 +41,9 @@ Rows = list[tuple[Any, ...]]
 PATIENCE = 60.0
 
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-_UNWRITABLE = (
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_READONLY,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_PERM,
-    sqlite3.SQLITE_CANTOPEN,
-)
+_UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+#: A missing right: a retry meets it again.
+_FORBIDDEN = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN)
 
 
 class Run(Protocol):
@@ -99,7 +95,7 @@ class SqliteStore:
         except sqlite3.Error as error:
             failure = self._failure(error, "written")
         if isinstance(failure, LedgerNotWrittenError) and committing and appended is not None:
-            failure = LedgerNotWrittenError(str(failure), self._left(appended), appended.number)
+            failure = LedgerNotWrittenError(str(failure), self._left(appended), appended.number, failure.passes)
         raise failure
 
     def found(self) -> None:
@@ -197,8 +193,9 @@ class SqliteStore:
         code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
         if code in _BUSY:
             return LedgerNotWrittenError(f"the ledger {self.path} was busy for {PATIENCE:.0f} seconds.")
-        if code in _UNWRITABLE:
-            return LedgerNotWrittenError(f"the ledger {self.path} could not be {what}: {error}.")
+        if code in (*_UNWRITABLE, *_FORBIDDEN):
+            said = f"the ledger {self.path} could not be {what}: {error}."
+            return LedgerNotWrittenError(said, passes=code not in _FORBIDDEN)
         return LedgerError(f"{self.path} is not a ledger, or it is damaged: {error}. Restore it from a copy.")
 
 

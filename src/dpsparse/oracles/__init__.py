@@ -6,8 +6,11 @@ from .gate import Gate, PaymentLike, ProgressCallback, needs_all_rows
 from .guarded import GuardedOracle, refuse_violations
 from .local import LocalOracle
 from .make import make_oracle
+from .replay import RecordingOracle, ReplayOracle
 from .shares import NoiseShare, SharedNoiseOracle
-from .tape import RecordingOracle, ReplayOracle, Resume, RunTapes, Tape, TapedOracle
+from .tape import Tape, TapedOracle
+from .tape_resume import Resume
+from .tape_search import RunTapes
 
 __all__ = [
     "CentralOracle",

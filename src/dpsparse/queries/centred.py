@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from ..core.errors import PrivacyError
 from ..core.facts import LARGEST_SIZE, Vector
 from ..rows.block import Block
 from ..rows.kernels import products
-from ..rows.shard import Shard
+from ..rows.shard import Shard, block_pieces
 from ..rows.slopes import slopes
 from .kinds import CentredModel
 from .losses import Loss
@@ -42,6 +43,29 @@ class RowView:
     slopes: Vector
     margins: Vector
     block: Block
+
+    @property
+    def size(self) -> int:
+        """Features of the model."""
+        return int(self.away.shape[1])
+
+    def rows_away(self, rows: slice) -> Vector:
+        """Some rows, centred."""
+        return self.away[rows]
+
+
+class MarginView(Protocol):
+    """A block of rows and the margins of a model: **private**."""
+
+    @property
+    def margins(self) -> Vector:
+        """Margins of the rows."""
+        ...
+
+    @property
+    def block(self) -> Block:
+        """The rows themselves."""
+        ...
 
 
 def check_centre(centre: Vector, size: int) -> None:
@@ -76,8 +100,7 @@ def away_by_pieces(support: Indices, centre: Vector, shard: Shard) -> Iterator[t
     lattice = shard.lattice
     count = max(LEAST_ROWS, PIECE_ENTRIES // max(support.size, 1))
     for block in shard.blocks:
-        for start in range(0, block.y.size, count):
-            piece = block.rows(slice(start, start + count))
+        for piece in block_pieces(block, count):
             alive = piece.present[:, None]
             centred = products.shifted_columns(piece, lattice, support) * lattice.unit
             centred *= alive
@@ -110,7 +133,7 @@ def clipped(view: RowView, clip: float) -> Vector:
         return np.asarray(clip * SLACK / view.norms)
 
 
-def curvature(loss: Loss, view: RowView, top: float) -> Vector:
+def curvature(loss: Loss, view: MarginView, top: float) -> Vector:
     """Second derivative of the loss of each row, by a difference quotient, within [0, top]."""
     ahead, behind = (slopes(loss, view.margins + step, view.block) for step in (STEP, -STEP))
     with np.errstate(over="ignore"):

@@ -10,11 +10,21 @@ Rows :math:`Z_i` of a frame are whole numbers of a unit u, functions of their re
   :math:`\pm\lfloor S/\|Z_i\|_2\rfloor`, the exact norm rounded against us. Hence
   :math:`\|c_iZ_i\|_2 \le S` in units of :math:`C/S`: a record adds a vector of norm at most C.
   Replaced: :math:`2C`. Added or removed: C. A record of which nothing counts, or whose row is zero,
-  adds nothing.
+  adds nothing. A unit of several rows adds the sum of their gradients, clipped once
+  (`queries.unit_sums`).
+* ``Hessian``: :math:`bb^\top` for :math:`b = z\sqrt{f\,\ell''/\beta}\min(1, Q/\|z\|)`, where f is 0
+  for a row that the clip holds and else 1, and :math:`\ell''` is held within :math:`[0, \beta]`: the
+  row is multiplied with a number in [0, 1] after it was held within Q, so :math:`\|b\| \le Q`, and
+  everything that `polish` says of ``Gram`` holds: Added or removed: :math:`Q^2`. Replaced:
+  :math:`\sqrt2\,Q^2`, since :math:`\|bb^\top - cc^\top\|_F^2 = \|b\|^4 + \|c\|^4 - 2\langle
+  b,c\rangle^2`. b is truncated to whole numbers of :math:`Q/q`, which only shortens it. Products of
+  `PIECE_ROWS` rows add up to less than :math:`2^{53}`, exactly, and pieces are added as integers. Rows of a
+  unit have the root of their weights, as those of ``Gram``.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,14 +35,21 @@ import numpy as np
 from ..core.facts import Projection, Vector
 from ..rows.block import Block
 from ..rows.frames import FramedBlock
+from ..rows.kernels.interface import UnitClip
 from ..rows.lattice import Lattice
 from ..rows.shard import Shard
 from ..rows.slopes import slopes
-from .centred import seen
-from .kinds import CentredModel, Model, ProjectedGradient, ProjectedModel
+from .centred import SLACK, curvature, seen
+from .kinds import CentredModel, Hessian, Model, ProjectedGradient, ProjectedModel
 from .losses import Loss
+from .polish import gram_units, triangle, triangle_measure
 from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec, check_bound, check_support
 from .table import SUMS, Asked, SumRule
+from .unit_sums import SLACK as UNIT_SLACK
+from .unit_sums import unit_factors, weight_of
+
+#: Rows whose outer products are added in floats: squares of at most 2^36, so sums stay below 2^53.
+PIECE_ROWS = 2**12
 
 
 class ProjectedBlock(Protocol):
@@ -53,6 +70,15 @@ class ProjectedBlock(Protocol):
         """The rows themselves."""
         ...
 
+    @property
+    def size(self) -> int:
+        """Coordinates of the model."""
+        ...
+
+    def rows_away(self, rows: slice) -> Vector:
+        """Some rows as the model sees them, in real units."""
+        ...
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FramedView:
@@ -68,14 +94,28 @@ class FramedView:
         return self.rows.block
 
     @property
+    def size(self) -> int:
+        """Coordinates of the frame."""
+        return self.model.frame.size
+
+    def rows_away(self, rows: slice) -> Vector:
+        """Some rows in the frame."""
+        return self.rows.away(rows)
+
+    @property
     def norms(self) -> Vector:
         """Norms in the frame."""
         return self.rows.norms
 
     @cached_property
+    def margins(self) -> Vector:
+        """Margins of the model."""
+        return self.rows.margins(self.model.w, self.model.offset)
+
+    @cached_property
     def slopes(self) -> Vector:
         """Slopes at the model."""
-        return slopes(self.loss, self.rows.margins(self.model.w, self.model.offset), self.block)
+        return slopes(self.loss, self.margins, self.block)
 
 
 def framed_views(model: ProjectedModel, shard: Shard, loss: Loss) -> Iterator[FramedView]:
@@ -121,6 +161,11 @@ def gradient_part(question: ProjectedGradient, spec: SumSpec, shard: Shard, loss
     for view in framed_views(question.model, shard, loss):
         rows = view.rows
         step = question.clip / (units * rows.on.unit)
+        if shard.facts.by_unit:
+            every = np.ones(question.model.frame.size)
+            held = UnitClip(every, units * UNIT_SLACK, math.inf, every * math.inf)
+            total += rows.unit_scatter(unit_factors(view.slopes, step, rows.squares, view.block), held)
+            continue
         with np.errstate(over="ignore"):
             total += rows.scatter(np.clip(np.trunc(view.slopes / step), -rows.factor_cap, rows.factor_cap))
     return total
@@ -138,5 +183,65 @@ def gradient_exact(question: ProjectedGradient, shards: Sequence[Shard], loss: L
 
 
 SUMS[ProjectedGradient] = SumRule(
-    gradient_measure, gradient_part, gradient_exact, read=lambda asked: (asked.model.frame, asked.clip)
+    gradient_measure,
+    gradient_part,
+    gradient_exact,
+    read=lambda asked: (asked.model.frame, asked.clip),
+    by_unit=True,
 )
+
+
+# ------------------------------------------------------------------------------------------------ second derivatives
+
+
+def hessian_measure(question: Hessian, lattice: Lattice) -> SumSpec:
+    """That of a Gram matrix of rows within `norm`."""
+    check_bound(question.clip)
+    return triangle_measure(_checked(question.model.frame, lattice).size, question.norm, lattice)
+
+
+def hessian_part(question: Hessian, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
+    """Upper triangle of the integer matrix."""
+    if shard.lattice.exact:
+        raise TypeError("rows that were built without a lattice answer only the exact oracle.")
+    size, units = question.model.frame.size, gram_units(shard.lattice)
+    matrix = np.zeros((size, size), dtype=np.int64)
+    for rows in _bent_rows(question, shard, loss, root=True):
+        whole = np.trunc(rows / (question.norm / units))
+        matrix += (whole.T @ whole).astype(np.int64)
+    return matrix[np.triu_indices(size)]
+
+
+def hessian_exact(question: Hessian, shards: Sequence[Shard], loss: Loss) -> Vector:
+    """In floats."""
+    matrix = np.zeros((question.model.frame.size,) * 2)
+    for shard in shards:
+        for rows in _bent_rows(question, shard, loss):
+            matrix += rows.T @ rows
+    return triangle(matrix)
+
+
+def _bent_rows(question: Hessian, shard: Shard, loss: Loss, *, root: bool = False) -> Iterator[Vector]:
+    """Rows within the norm times the root of their second derivative, in pieces; zero for absent records.
+
+    With `root`, rows of units have the root of their weights, as those of a Gram matrix.
+    """
+    top, limit = shard.facts.curvature, question.norm * SLACK
+    for view in framed_views(question.model, shard, loss):
+        rows, norms = view.rows, view.norms
+        inside = np.abs(view.slopes) * norms <= question.clip
+        bent = np.where(inside * view.block.present > 0, curvature(loss, view, top), 0.0)
+        factor = np.sqrt(np.nan_to_num(bent) / top) * (limit / np.maximum(norms, limit) * rows.on.unit)
+        if root and shard.facts.by_unit:
+            factor *= np.sqrt(weight_of(view.block))
+        for start in range(0, norms.size, PIECE_ROWS):
+            piece = slice(start, start + PIECE_ROWS)
+            z = rows.z[piece].astype(float)
+            if rows.centre is not None:
+                z -= rows.centre
+            if question.model.frame.free:
+                z = np.column_stack([z, np.full(len(z), rows.on.height)])
+            yield z * factor[piece][:, None]
+
+
+SUMS[Hessian] = SumRule(hessian_measure, hessian_part, hessian_exact, by_unit=True)

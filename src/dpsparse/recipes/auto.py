@@ -67,12 +67,12 @@ class Auto(PrivateRecipe):
         spread = view.row_bound / (view.feature_bound * math.sqrt(s))
         enough = spread >= PAPERS.auto_selects and s < facts.n_features / 4
         reach = facts.n_rows * budget.as_mu() / (budget.kappa * facts.n_features)
-        why = f"K2/(Kinf sqrt(s)) = {spread:.3g} with s = {s} of {facts.n_features} features"
+        why = f"a row may be {spread:.3g} times as long as the {s} of its {facts.n_features} features that are selected"
         if not facts.sparse and facts.n_features <= PAPERS.whole.auto_columns and not facts.target.joint:
             return _dense(facts, enough, reach, why)
         few = facts.n_features < PAPERS.whole.auto_columns
         if enough and facts.sparsity is None and reach >= (PAPERS.auto_reach if few else PAPERS.auto_selects):
-            why = f"n mu/(2 d) = {reach:.3g} is enough for whole gradients"
+            why = f"whole gradients stand {reach:.3g} times above their noise, which is enough"
             return DualAveraging(), f"auto picked dual_averaging: no sparsity was asked for, and {why}"
         if enough:
             return select, f"auto picked select_polish: {why}, at least 2"
@@ -87,6 +87,11 @@ class Auto(PrivateRecipe):
         found, _ = self.resolve(facts, budget)
         return found.solver(found.view(facts), budget)
 
+    def constant_only(self, facts: Facts, budget: Budget) -> bool:
+        """As the recipe that the rule resolves to says."""
+        found, _ = self.resolve(facts, budget)
+        return found.constant_only(found.view(facts), budget)
+
 
 def _dense(facts: Facts, enough: bool, reach: float, why: str) -> tuple[PrivateRecipe, str]:
     """Tables, or select_polish where only selections can tell something."""
@@ -94,7 +99,8 @@ def _dense(facts: Facts, enough: bool, reach: float, why: str) -> tuple[PrivateR
     if wide and enough and facts.sparsity is not None:
         return SelectPolish(), f"auto picked select_polish: {why}, at least 2"
     if wide and enough and reach < PAPERS.auto_reach:
-        return SelectPolish(), f"auto picked select_polish: n mu/(2 d) = {reach:.3g} is below {PAPERS.auto_reach:g}"
+        why = f"whole gradients would stand only {reach:.3g} times above their noise, below {PAPERS.auto_reach:g}"
+        return SelectPolish(), f"auto picked select_polish: {why}"
     if facts.sparsity is None and wide:
         return Tables(), "auto picked tables: dense rows; few coefficients, or many, by paid answers"
     return Tables(), f"auto picked tables: dense rows with {facts.n_features} features"

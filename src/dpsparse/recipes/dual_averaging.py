@@ -12,6 +12,7 @@ from ..algorithms.column_weights import Weighting
 from ..algorithms.constants import AVERAGING, constants
 from ..algorithms.dual_averaging import Averaging
 from ..algorithms.dual_averaging import DualAveraging as Loop
+from ..algorithms.finish import Finish
 from ..core.adjacency import Adjacency
 from ..core.budget import Budget
 from ..core.facts import Facts
@@ -140,7 +141,9 @@ class DualAveraging(PrivateRecipe):
         columns = weighting(facts, budget, rule) if self.weights == "private" else None
         if columns is not None and columns.followed and columns.floor > AVERAGING.drowned * facts.row_bound:
             columns = None
+        finish = self._finish(facts, budget)
         left = 1.0 - (0.0 if columns is None else columns.share + columns.size_share + columns.balance_share)
+        left -= 0.0 if finish is None else finish.share + finish.spread_share
         second = self.refit * left - AVERAGING.size_share if few else 0.0
         two = second > 0
         weighted = columns is not None
@@ -174,6 +177,17 @@ class DualAveraging(PrivateRecipe):
             refit_size_share=AVERAGING.size_share,
             refit_least=least_size(facts, budget, AVERAGING.refit_least),
             refit_fill=rule.fill,
+            finish=finish,
+        )
+
+    def _finish(self, facts: Facts, budget: Budget) -> Finish | None:
+        """The slope of two classes on the score, where its level is enough."""
+        level = facts.n_rows * budget.as_mu() * 2 / budget.kappa
+        two = facts.target.classes and not facts.target.joint and facts.target.direct
+        if not two or level < AVERAGING.finish_from:
+            return None
+        return Finish(
+            share=AVERAGING.finish_share, spread_share=AVERAGING.spread_share, level=level, classes=True, selects=False
         )
 
 

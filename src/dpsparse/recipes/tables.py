@@ -113,11 +113,15 @@ class Tables(PrivateRecipe):
             sparse.append(replace(runner, told=plain.means > 0, means=0.0))
         return TableDescent(level=plain.level, few_coefficients=tuple(sparse))
 
+    def constant_only(self, facts: Facts, budget: Budget) -> bool:
+        """Whether the level of one query is too low for anything but the constant."""
+        return self.solver(facts, budget).constant_only(facts)
+
     def races(self, facts: Facts, budget: Budget) -> bool:
         """Whether answers will choose between many coefficients and few; the planner asks here too."""
         plain = _schedule(facts, budget)
         wide = facts.sparsity is None and facts.n_features >= TABLES.whole.race_columns
-        return wide and not plain.constant and not plain.guesses
+        return wide and not plain.constant and not plain.newton
 
 
 def _schedule(facts: Facts, budget: Budget) -> TableSchedule:

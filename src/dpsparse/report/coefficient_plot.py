@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..estimators.shape_functions import ShapeFunction, names_or_none
 from .axes import axes_at
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def plot_coefficients(model: SparseLinear, where: str | PathLike[str] | Axes | N
     coef = np.atleast_2d(model.coef_)
     sizes = np.abs(coef).max(axis=0)
     chosen = sorted(model.support_.tolist(), key=lambda j: (-float(sizes[j]), j))[:MOST]
-    names = vars(model).get("feature_names_in_")
+    names = names_or_none(model)
     places = np.arange(len(chosen))
     intervals: Intervals | None = vars(model).get("intervals_")
     known = {} if intervals is None else dict(zip(intervals.columns, intervals, strict=False))
@@ -59,4 +60,27 @@ def plot_coefficients(model: SparseLinear, where: str | PathLike[str] | Axes | N
         axes.set_title(title, fontsize=10)
         if not model.statement_.private:
             axes.set_title(f"NO PROMISE. {title}", color=CAVEAT, fontsize=10)
+        return axes
+
+
+def plot_shape(shape: ShapeFunction, where: str | PathLike[str] | Axes | None) -> Axes:
+    """Draw the effect of one column, with its band where there is one.
+
+    Parameters
+    ----------
+    shape : ShapeFunction
+    where : path, matplotlib Axes or None
+        None: the current axes of pyplot.
+    """
+    with axes_at(where) as axes:
+        axes.axhline(0.0, color="grey", linewidth=0.8)
+        axes.axvline(shape.reference, color="grey", linewidth=0.8, linestyle=":")
+        if shape.low is not None and shape.high is not None:
+            axes.fill_between(shape.grid, shape.low, shape.high, alpha=0.25, label=f"band of {shape.level:.0%}")
+        for value in np.atleast_2d(shape.value):
+            axes.plot(shape.grid, value)
+        axes.set_xlabel(f"{shape.column}{f' ({shape.unit})' if shape.unit else ''}")
+        axes.set_ylabel(f"effect against {shape.reference:g}")
+        kind = "line" if shape.kind == "line" else f"{shape.kind}, {shape.terms} terms"
+        axes.set_title(f"{shape.column}: {kind}", fontsize=10)
         return axes

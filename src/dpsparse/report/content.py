@@ -34,7 +34,7 @@ from .guarantee import learned, pictures, read_offs
 from .measured import coverage_of
 from .model_rows import method_of, rows_of
 from .page import format_number, render
-from .pictures import whisker
+from .pictures import shape_picture, whisker
 from .verdict import Verdict, decide
 
 #: What the page shows of an audit; what is not there is left out.
@@ -171,6 +171,10 @@ def _linear(model: Any) -> SparseLinear:
     return found
 
 
+#: Curves that a page draws.
+MOST_CURVES = 12
+
+
 def _model(model: SparseLinear) -> dict[str, Any]:
     """The coefficients, and what is known of their noise."""
     rows, intervals = rows_of(model), vars(model).get("intervals_")
@@ -181,6 +185,7 @@ def _model(model: SparseLinear) -> dict[str, Any]:
     marks = ["" if row.known is None else whisker(row.known, reach[row.unit]) for row in rows]
     return {
         "rows": list(zip(rows, marks, strict=True)),
+        "curves": [shape_picture(shape) for shape in model.shapes_[:MOST_CURVES]],
         "in_units": keeps_dictionary(model),
         "about_bounds": about_bounds(model),
         "left_out": max(0, len(model.support_) + 1 - len(rows)),

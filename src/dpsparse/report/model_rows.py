@@ -8,7 +8,8 @@ import numpy as np
 
 from ..estimators.intervals import FALSE_DISCOVERIES, INTERCEPT, Intervals
 from ..estimators.linear import SparseLinear
-from ..estimators.summary import keeps_dictionary
+from ..estimators.shape_functions import names_or_none
+from ..estimators.summary import keeps_dictionary, line_coefficients
 from ..io.dictionary import TableEncoder
 
 #: Coefficients that are listed; a model with more says how many are left out.
@@ -80,7 +81,8 @@ def _intercept(model: SparseLinear, intervals: Intervals | None) -> Row:
     Its interval is known on the scale of the fit alone, and shown where that is the table's.
     """
     if keeps_dictionary(model):
-        value = TableEncoder(model.dictionary_).decode(model.coef_, model.intercept_)[-1].coefficient
+        lines = line_coefficients(model, model.coef_)
+        value = TableEncoder(model.dictionary_).decode(lines, model.intercept_)[-1].coefficient
         return Row(INTERCEPT, "", "", tuple(np.atleast_1d(value).tolist()), 0)
     values = tuple(np.atleast_1d(model.intercept_).tolist())
     if intervals is None or len(intervals) == len(intervals.columns):
@@ -102,12 +104,22 @@ def method_of(intervals: Intervals) -> str:
 def _in_units(model: SparseLinear, coef: np.ndarray) -> tuple[np.ndarray, list[tuple[str, str, str]]]:
     """Coefficients by encoded column in the units of the dictionary, and what the columns are called."""
     if not keeps_dictionary(model):
-        given = vars(model).get("feature_names_in_")
+        given = names_or_none(model)
         names = [f"feature {j}" for j in range(coef.shape[1])] if given is None else [str(name) for name in given]
         return coef, [(name, "", "") for name in names]
-    effects = TableEncoder(model.dictionary_).decode(coef, np.zeros(coef.shape[0]))[: coef.shape[1]]
+    lines = line_coefficients(model, coef)
+    effects = TableEncoder(model.dictionary_).decode(lines, np.zeros(coef.shape[0]))[: lines.shape[1]]
     shown = np.array([np.atleast_1d(effect.coefficient) for effect in effects], dtype=float).reshape(len(effects), -1)
-    return shown.T, [(effect.column, effect.level, effect.unit) for effect in effects]
+    names = [(effect.column, effect.level, effect.unit) for effect in effects]
+    basis = model.basis_
+    if basis is None:
+        return shown.T, names
+    found = coef.copy()
+    found[:, basis.starts[basis.lines]] = shown.T[:, basis.lines]
+    own = [names[j] for j in basis.parents]
+    for curve in basis.curves:
+        own[basis.place(curve)] = [(curve.of.name, f"term {k}", "") for k in range(1, curve.terms + 1)]
+    return found, own
 
 
 def _ends(model: SparseLinear, intervals: Intervals) -> dict[int, ModelFact]:
@@ -118,7 +130,7 @@ def _ends(model: SparseLinear, intervals: Intervals) -> dict[int, ModelFact]:
     middle = intervals.estimate[:size]
     told = []
     for values in (middle, middle - half, middle + half):
-        full = np.zeros((1, model.n_features_in_))
+        full = np.zeros((1, model.coef_.shape[-1]))
         full[0, columns] = values
         told.append(_in_units(model, full)[0][0, columns])
     marks = intervals.rejected[:size]

@@ -8,6 +8,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from ..estimators.shape_functions import ShapeFunction
 from .model_rows import ModelFact
 
 #: Size of a plot, and of its margins.
@@ -133,6 +136,29 @@ def plot(
     buttons = _buttons(title, choose, options or [point.name for point in points], chosen) if choose else ""
     told = "".join(f'<p class="option o{k}">{html.escape(point.said)}</p>' for k, point in enumerate(points))
     return f"<figure{' class=choice' if choose else ''}>{buttons}{told}{''.join(drawn)}{caption}</figure>"
+
+
+def shape_picture(shape: ShapeFunction) -> str:
+    """The effect of one column as an SVG element, with its band where there is one."""
+    values = np.atleast_2d(shape.value)
+    band = None if shape.low is None or shape.high is None else (shape.low.tolist(), shape.high.tolist())
+    ends = np.concatenate([values.ravel(), [0.0], *([] if band is None else band)])
+    room = 0.05 * float(np.ptp(ends)) or 1.0
+    unit = f" ({shape.unit})" if shape.unit else ""
+    kind = "a line" if shape.kind == "line" else f"{shape.kind}, {shape.terms} terms"
+    said = "" if band is None else f"; band of {shape.level:.0%} for each value by itself"
+    lines = [
+        Line("effect" if len(values) == 1 else f"class {k}", shape.grid.tolist(), v.tolist(), *(band or (None, None)))
+        for k, v in enumerate(values)
+    ]
+    return plot(
+        f"{shape.column}: {kind}; effect on the margin against {shape.reference:g}{unit}{said}",
+        Axis(f"{shape.column}{unit}", float(shape.grid[0]), float(shape.grid[-1])),
+        Axis("effect", float(ends.min()) - room, float(ends.max()) + room),
+        lines,
+        mark=shape.reference,
+        mark_name="reference",
+    )
 
 
 def share(title: str, values: Sequence[tuple[str, float, str]], low: float = 0.0, low_name: str = "") -> str:

@@ -15,6 +15,7 @@ from ..core.facts import Vector
 from .clipping import clipped_parts
 from .kernels.available import narrow_pays
 from .lattice import Lattice
+from .units import lengths_of, weights_of
 from .unread import Bits
 
 Matrix = Any  # a numpy array or a CSR matrix
@@ -35,6 +36,10 @@ class Block:
     for records that count as nothing. `clipped` tells, where that is to be counted, how much of
     each record was beyond its bounds; `unread`, where that is to be counted, which cells of it were
     not understood, eight to a byte.
+
+    `starts` are the first rows of units, where a record is a unit of several rows (`rows.units`):
+    each unit stands in one block. `weight` is that of each row in its unit; None where every row is
+    a record.
     """
 
     x: Matrix
@@ -47,6 +52,8 @@ class Block:
     asked: int = 0
     clipped: Vector | None = None
     unread: Bits | None = None
+    starts: Indices | None = None
+    weight: Vector | None = None
 
     @property
     def sparse(self) -> bool:
@@ -55,9 +62,26 @@ class Block:
 
     def rows(self, which: Indices | slice) -> Block:
         """Some of the rows, as a block of their own."""
+        part = (self.x[which], self.y[which], self.present[which], self.squares[which], self.largest[which])
         return Block(
-            self.x[which], self.y[which], self.present[which], self.squares[which], self.largest[which], whole=False
+            *part, False, starts=self.starts_of(which), weight=None if self.weight is None else self.weight[which]
         )
+
+    def starts_of(self, which: Indices | slice) -> Indices | None:
+        """First rows of units among some of the rows; none, so that nothing is summed by unit, if a unit is cut."""
+        if self.starts is None:
+            return None
+        unit = np.repeat(np.arange(self.starts.size), lengths_of(self.starts, self.y.size))[which]
+        starts = np.flatnonzero(np.diff(unit, prepend=-1))
+        cut = lengths_of(starts, unit.size) != lengths_of(self.starts, self.y.size)[unit[starts]]
+        return starts[:0] if cut.any() else starts
+
+    @property
+    def unit_starts(self) -> Indices:
+        """First rows of units; refuses rows that are records, and a piece that cuts a unit."""
+        if self.starts is None or (self.y.size and not self.starts.size):
+            raise PrivacyError("these rows are not whole units, and nothing is summed by unit.")
+        return self.starts
 
 
 def owners(x: Any) -> Indices:
@@ -65,7 +89,9 @@ def owners(x: Any) -> Indices:
     return np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
 
 
-def clip_and_quantise(x: Matrix, y: Vector, lattice: Lattice, unread: Bits | None = None) -> Block:
+def clip_and_quantise(
+    x: Matrix, y: Vector, lattice: Lattice, unread: Bits | None = None, starts: Indices | None = None
+) -> Block:
     """Clip entries, rows and targets, and put them on the lattice; a record that is not finite counts as nothing.
 
     Guarantee
@@ -81,7 +107,11 @@ def clip_and_quantise(x: Matrix, y: Vector, lattice: Lattice, unread: Bits | Non
         target = np.clip(np.where(finite, y, 0.0), -facts.target_bound, facts.target_bound)
         clipped = clipped_parts(x, y, lattice) if facts.counts_clipped else None
         unread = _remembered(unread, y, lattice) if facts.counts_unread else None
-    return Block(stored, target, finite.astype(float), squares, largest, clipped=clipped, unread=unread)
+    present = finite.astype(float)
+    weight = None if starts is None else weights_of(starts, present)
+    return Block(
+        stored, target, present, squares, largest, clipped=clipped, unread=unread, starts=starts, weight=weight
+    )
 
 
 def _remembered(unread: Bits | None, y: Vector, lattice: Lattice) -> Bits:

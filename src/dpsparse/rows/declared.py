@@ -9,29 +9,44 @@ import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from ..core.errors import MissingBoundError
 from ..core.facts import Vector
+from .shapes import NumberColumn
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnBounds:
-    """Public bounds of encoded rows: column j lies in ``[lower[j], upper[j]]``, and a row within l2 norm `row_norm`."""
+    """Public bounds of encoded rows: column j lies in ``[lower[j], upper[j]]``, and a row within l2 norm `row_norm`.
+
+    `numbers` are the columns that hold numbers, where a dictionary declares them; all others are indicators then. Columns
+    of one of the `groups` are kept and dropped together.
+    """
 
     lower: Vector
     upper: Vector
     row_norm: float
+    numbers: tuple[NumberColumn, ...] = ()
+    groups: tuple[tuple[int, ...], ...] = ()
 
     @classmethod
     def beside(cls, parts: Sequence[ColumnBounds]) -> Self:
         """Bounds of blocks of columns side by side; squares of row norms add up."""
+        firsts = [0, *accumulate(part.lower.size for part in parts)]
         return cls(
             np.concatenate([part.lower for part in parts]),
             np.concatenate([part.upper for part in parts]),
             math.sqrt(math.fsum(part.row_norm**2 for part in parts)),
+            tuple(one.moved(first) for part, first in zip(parts, firsts, strict=False) for one in part.numbers),
+            tuple(
+                tuple(j + first for j in group)
+                for part, first in zip(parts, firsts, strict=False)
+                for group in part.groups
+            ),
         )
 
 

@@ -88,3 +88,7 @@ class ClusterRecords(FileRecords, Protocol):
     def take(self, which: NDArray[np.intp]) -> Self:
         """Some of the rows, by their numbers in increasing order."""
         ...
+
+    def after_step(self, step: Any, n_features: int, *, sparse: bool, names: tuple[str, ...] | None = None) -> Self:
+        """Rows behind a public function of each row alone, which gives so many columns."""
+        ...

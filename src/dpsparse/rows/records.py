@@ -28,7 +28,9 @@ from ..core.facts import Vector
 from .cells import cell_number
 from .file_records import ClusterRecords, FileRecords
 from .lattice import BLOCK_ROWS
-from .unread import Bits, unread_of
+from .shapes import Basis
+from .units import Indices, Units, cut_at
+from .unread import Bits, UnreadCells, unread_of
 
 #: Dense blocks are converted in pieces of about this many entries.
 BLOCK_ENTRIES = 2**22
@@ -64,6 +66,10 @@ class Records:
         Whether rows come sparse.
     unread : UnreadCells or None
         Which cells of the table behind the rows were not understood, where whoever encoded it says so: **private**.
+    units : Units or None
+        Whose rows are whose; None: every row is a record. **private**.
+    starts : array of int or None
+        First rows of units, where rows stand unit by unit (`grouped`): **private**.
     """
 
     def __init__(self, X: Any) -> None:
@@ -86,7 +92,10 @@ class Records:
             self._kept, self._read = _array(X), _array_rows
         self.shape: tuple[int, int] = (int(self._kept.shape[0]), int(self._kept.shape[1]))
         self._scale: Vector | None = None
+        self._basis: Basis | None = None
         self.unread = unread_of(X, self.shape[0])
+        self.units: Units | None = None
+        self.starts: Indices | None = None
 
     @classmethod
     def of(cls, X: Any) -> Records:
@@ -101,10 +110,46 @@ class Records:
         found._scale = np.asarray(scale * np.ones(self.shape[1])) * (1.0 if self._scale is None else self._scale)
         return found
 
+    def by_unit(self, units: Units | None) -> Records:
+        """The same rows, of which those of a unit are one record."""
+        found = copy(self)
+        found.units = units
+        return found
+
+    def grouped(self) -> tuple[Records, Indices]:
+        """The rows that count, unit by unit, and where each stood; rows of files are read into memory for it."""
+        assert self.units is not None
+        order = self.units.order
+        if self.spread is not None:
+            raise DataError("units are not sorted on a cluster yet. Bring the rows to one machine, sorted or not.")
+        kept = self if self._stored is None else Records(self._stored.rows(0, self.shape[0])).expanded(self._basis)
+        kept._scale = self._scale
+        here = np.array_equal(order, np.arange(self.shape[0]))
+        found = copy(kept) if here else kept.take(order)
+        found.units, found.starts = None, self.units.starts
+        return found, order
+
+    def expanded(self, basis: Basis | None) -> Records:
+        """The same rows behind a public map of each record alone, dense; None: as they are.
+
+        Comes before `rescaled`.
+        """
+        if basis is None:
+            return self
+        if self.spread is not None:
+            return Records(self.spread.after_step(basis, basis.width, sparse=False))
+        found = copy(self)
+        found._basis, found.sparse, found.names = basis, False, None
+        found.shape = (self.shape[0], basis.width)
+        if self.unread is not None:
+            found.unread = UnreadCells(basis.checked(self.unread.columns), self.unread.bits)
+        return found
+
     def rows(self, start: int, stop: int) -> Raw:
         """Some rows as floats, dense or CSR; NaN where a cell is no number."""
         with suppress_messages():
             found = self._read(self._kept, start, stop)
+            found = found if self._basis is None else self._basis.rows(found)
             return found if self._scale is None else _quotients(found, self._scale)
 
     def plain(self) -> Raw:
@@ -114,7 +159,8 @@ class Records:
     @property
     def is_plain(self) -> bool:
         """Whether rows are an array or a CSR matrix of numbers as they came."""
-        return self._scale is None and self._stored is None and (self.sparse or _plain_array(self._kept))
+        mapped = self._scale is not None or self._basis is not None or self._stored is not None
+        return not mapped and (self.sparse or _plain_array(self._kept))
 
     def take(self, which: Any) -> Records:
         """Some of the rows, by a slice or by their numbers; all of them are not copied."""
@@ -130,8 +176,10 @@ class Records:
             found = Records(self._kept.take(which))
         else:
             found = Records(self._kept.iloc[which] if hasattr(self._kept, "iloc") else self._kept[which])
+        found = found.expanded(self._basis)
         found._scale = self._scale
         found.unread = None if self.unread is None else self.unread.take(which)
+        found.units = None if self.units is None else self.units.take(which)
         return found
 
     @property
@@ -154,7 +202,7 @@ class Records:
     @property
     def entries(self) -> int:
         """How many numbers the rows hold, without the zeros that sparse rows leave out."""
-        if self._stored is not None:
+        if self._stored is not None and self._basis is None:
             return self._stored.entries
         return int(self._kept.nnz) if self.sparse else self.shape[0] * self.shape[1]
 
@@ -164,18 +212,28 @@ class Records:
 
     def blocks(self, targets: Vector, start: int = 0, stop: int | None = None) -> Iterator[tuple[Raw, Vector]]:
         """Rows and their targets, some at a time."""
-        return ((x, y) for x, y, _ in self.records(targets, start, stop))
+        return ((x, y) for x, y, *_ in self.records(targets, start, stop))
 
     def records(
         self, targets: Vector, start: int = 0, stop: int | None = None
-    ) -> Iterator[tuple[Raw, Vector, Bits | None]]:
-        """Rows, their targets, and which of their cells were not understood, some at a time."""
+    ) -> Iterator[tuple[Raw, Vector, Bits | None, Indices | None]]:
+        """Rows, their targets, which of their cells were not understood, and first rows of units, some at a time."""
         stop = self.shape[0] if stop is None else stop
         step = BLOCK_ROWS if self.sparse else max(1, min(BLOCK_ROWS, BLOCK_ENTRIES // max(1, self.shape[1])))
         edges = range(start, stop, step) if self._stored is None else self._stored.cut(STORED_ENTRIES)
-        for first, last in pairwise([start, *(edge for edge in edges if start < edge < stop), stop]):
+        cuts = [start, *(edge for edge in edges if start < edge < stop), stop]
+        if self.starts is not None:
+            cuts = cut_at(self.starts, self.shape[0], cuts)
+        for first, last in pairwise(cuts):
             if first < last:
-                yield self.rows(first, last), targets[first:last], self.bits(first, last)
+                yield self.rows(first, last), targets[first:last], self.bits(first, last), self._starts(first, last)
+
+    def _starts(self, first: int, last: int) -> Indices | None:
+        """First rows of the units between two rows, of which the first is one."""
+        if self.starts is None:
+            return None
+        own = slice(*np.searchsorted(self.starts, [first, last]))
+        return np.asarray(self.starts[own] - first)
 
     def cut(self, entries: int) -> list[int]:
         """Row numbers between which at most about `entries` numbers stand, or one row.

@@ -73,6 +73,8 @@ def constants(file: str, group: str | None = None) -> Constants:
 
 
 ENGINE: Final = constants("engine")
+#: The slope of the target on the score.
+FINISH: Final = constants("engine", "finish")
 TABLES: Final = constants("tables")
 POLISH: Final = constants("select_polish")
 AVERAGING: Final = constants("dual_averaging")
@@ -80,11 +82,11 @@ STEPS: Final = constants("steps")
 INTERVALS: Final = constants("intervals")
 PAPERS: Final = constants("papers")
 PLANNER: Final = constants("planner")
-#: Quantiles of clips and lengths: of `tables`, of `tables` with few records, of its scores, and of
-#: rows before their means.
+SHAPES: Final = constants("shapes")
+#: Quantiles of clips and lengths: of `tables`, of `tables` with few records, and of rows before
+#: their means.
 MIDDLE: Final = constants("tables", "middle")
 LOW: Final = constants("tables", "low")
-SPREAD: Final = constants("tables", "spread")
 ROWS: Final = constants("select_polish", "rows")
 #: Where `tables` decides between few coefficients and many, and the signal test of `dual_averaging`.
 RACE: Final = constants("tables", "race")

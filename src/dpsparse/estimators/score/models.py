@@ -89,7 +89,8 @@ def read_model(model: BaseEstimator, X: object, adjacency: Adjacency) -> Scored:
                 f"{type(model).__name__}."
             )
     check_is_fitted(model, "coef_")
-    return Scored(model, read_source(model, X, reset=False, adjacency=adjacency), model.fitted_request())
+    source = read_source(model, X, reset=False, adjacency=adjacency)
+    return Scored(model, source.expanded(model.basis_), model.fitted_request())
 
 
 def _after(name: str, step: BaseEstimator, X: object) -> object:

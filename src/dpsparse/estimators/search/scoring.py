@@ -119,10 +119,13 @@ class Validation:
             self.close()
             self._host, self._bounds = None, bounds
             lower, upper = bounds.lower / bounds.scale, bounds.upper / bounds.scale
-            box = np.maximum(np.abs(lower), np.abs(upper)) * np.ones(self._facts.n_features)
+            source = self._source.expanded(model.basis_)
+            box = np.maximum(np.abs(lower), np.abs(upper)) * np.ones(source.shape[1])
             norm = float(np.linalg.norm(box)) if bounds.row_norm is None else bounds.row_norm
-            facts = self._facts.with_(lower=lower, upper=upper, row_norm=norm, scale=bounds.scale)
-            self._host = open_host(self._source.rescaled(bounds.scale), self._y, facts)
+            facts = self._facts.with_(
+                n_features=source.shape[1], lower=lower, upper=upper, row_norm=norm, scale=bounds.scale
+            )
+            self._host = open_host(source.rescaled(bounds.scale), self._y, facts)
         return self._host, bounds.scale
 
     def score(self, model: SparseLinear, request: FitRequest, opened: Session) -> tuple[float, list[Receipt]]:

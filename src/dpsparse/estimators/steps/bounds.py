@@ -8,13 +8,15 @@ import numpy as np
 
 from ...core.facts import Facts, Vector
 from ...rows.bounds import read_bounds
+from ...rows.declared import ColumnBounds
 
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
     """Entries lie in ``[lower, upper]`` and rows within l2 norm `row_norm`.
 
-    Rows that do not are clipped to these bounds when they are read.
+    Rows that do not are clipped to these bounds when they are read. `declared` is what a dictionary says about the
+    columns, right behind its encoder.
 
     Examples
     --------
@@ -25,6 +27,7 @@ class Bounds:
     lower: float | Vector
     upper: float | Vector
     row_norm: float
+    declared: ColumnBounds | None = None
 
     @classmethod
     def read(cls, feature_bound: object, row_norm: object, n_features: int) -> Bounds:
@@ -32,9 +35,13 @@ class Bounds:
         return cls(*read_bounds(feature_bound, row_norm, n_features))
 
     @property
-    def feature_bound(self) -> tuple[float | Vector, float | Vector]:
-        """As an estimator takes it."""
-        return self.lower, self.upper
+    def feature_bound(self) -> tuple[float | Vector, float | Vector] | Bounds:
+        """As an estimator takes it: with what a dictionary says about the columns, where one does."""
+        return (self.lower, self.upper) if self.declared is None else self
+
+    def output_bounds(self) -> ColumnBounds | None:
+        """What a dictionary says about the columns; None where there is none."""
+        return self.declared
 
     def largest(self, n_features: int) -> Vector:
         """Largest absolute entry of each column."""

@@ -234,7 +234,10 @@ def bounds_after(step: Any, before: Bounds | None, n_features: int | None) -> Bo
         return before
     if isinstance(step, Bounded):
         known = step.output_bounds()
-        return None if known is None else Bounds(known.lower, known.upper, known.row_norm)
+        if known is None:
+            return None
+        described = known if known.numbers or known.groups else None
+        return Bounds(known.lower, known.upper, known.row_norm, described)
     if isinstance(step, RowStep):
         return None if n_features is None else step.bounds_after(before, n_features)
     if isinstance(step, Pipeline):
@@ -259,12 +262,14 @@ def _side_by_side(step: ColumnTransformer) -> Bounds | None:
             return None
         size = max(np.size(found.lower), np.size(found.upper))
         every = np.ones(width if size == 1 and width is not None else size)
-        parts.append(ColumnBounds(found.lower * every, found.upper * every, found.row_norm))
+        known = found.declared
+        parts.append(known or ColumnBounds(found.lower * every, found.upper * every, found.row_norm))
     fitted = "transformers_" in vars(step)
     if not parts or step.transformer_weights is not None or not (fitted or step.remainder == "drop"):
         return None
     together = ColumnBounds.beside(parts)
-    return Bounds(together.lower, together.upper, together.row_norm)
+    described = together if all(part.numbers or part.groups for part in parts) else None
+    return Bounds(together.lower, together.upper, together.row_norm, described)
 
 
 def _none(columns: object) -> bool:

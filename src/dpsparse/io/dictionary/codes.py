@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from ...rows.cells import CategoryMatcher, parse_date, parse_number
 from ...rows.declared import ColumnBounds
+from ...rows.shapes import NumberColumn
 from ...rows.unread import CheckedColumns
 from .column import GAP_LEVEL, Column
 from .dictionary import Dictionary
@@ -169,4 +170,42 @@ class Codes:
         pairs = [code.bounds for code in self.codes]
         lower = np.array([value for low, _ in pairs for value in low])
         upper = np.array([value for _, high in pairs for value in high])
-        return ColumnBounds(lower, upper, math.sqrt(math.fsum(code.square for code in self.codes)))
+        norm = math.sqrt(math.fsum(code.square for code in self.codes))
+        return ColumnBounds(lower, upper, norm, self.numbers, self.groups)
+
+    @property
+    def numbers(self) -> tuple[NumberColumn, ...]:
+        """The output columns that hold numbers or dates, in the units of the table."""
+        found = []
+        for code, start in zip(self.codes, self.starts, strict=True):
+            column = code.column
+            if column.kind not in ("number", "date"):
+                continue
+            low, high = column.limits
+            found.append(
+                NumberColumn(
+                    start,
+                    column.name,
+                    low,
+                    high,
+                    unit=column.unit or ("days since 1970-01-01" if column.kind == "date" else ""),
+                    shape=column.shape,
+                    gap=start + 1 if column.gap_is_feature else None,
+                    reference=None if column.reference is None else parse_number(column.reference),
+                )
+            )
+        return tuple(found)
+
+    @property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """Output columns that are kept and dropped together, where the dictionary declares groups."""
+        found: dict[str, list[int]] = {}
+        for code, start in zip(self.codes, self.starts, strict=True):
+            if code.column.group is not None:
+                found.setdefault(code.column.group, []).extend(range(start, start + len(code.levels)))
+        return tuple(tuple(places) for places in found.values())
+
+    @property
+    def bends(self) -> bool:
+        """Whether a column is declared to be something else than a line."""
+        return any(code.column.shape not in (None, "line") for code in self.codes)

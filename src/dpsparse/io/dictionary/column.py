@@ -10,14 +10,16 @@ from datetime import date, timedelta
 
 from ...rows.bounds import LARGEST_BOUND
 from ...rows.cells import EPOCH, FALSE, TRUE, CategoryMatcher, parse_bool, parse_date, parse_label, parse_number
+from ...rows.shapes import SHAPES
 from .formats import Plain, suggestion
 from .rules import ABOVE, BELOW, DECIMALS, ISO, THOUSANDS, strptime_format
 
-ROLES = ("feature", "target", "id", "ignore")
+ROLES = ("feature", "target", "unit", "id", "ignore")
 KINDS = ("number", "category", "boolean", "date")
 MATCHES = ("ignore case", "exact")
 #: Rules of reading, and the kinds whose cells they are for; `missing` is for all.
 RULES = {
+    "shape": "number",
     "format": "date",
     "decimal": "number",
     "thousands": "number",
@@ -45,16 +47,19 @@ class Column:
     ----------
     name : str
         As in the header of the table.
-    role : {"feature", "target", "id", "ignore"}, default="feature"
+    role : {"feature", "target", "unit", "id", "ignore"}, default="feature"
+        ``unit``: the id of the person, household or firm to whom a promise is made: all rows with the
+        same one. ``id``: an id that is not used.
     kind : {"number", "category", "boolean", "date"} or None
     bounds : (lowest, highest) or None
         For numbers, and for dates as ISO 8601 text: what the column can hold, from a codebook and
         not from the data.
     categories : sequence of str or None
         The labels that are told apart; any other is none of them.
-    reference : str or None
-        The category that results are compared with; None: the first. It changes how effects are
-        shown, and not how the column is encoded.
+    reference : number, str or None
+        The category that results are compared with (None: the first), or the value at which a curve
+        is zero (None: the middle of the bounds). It changes how effects are shown, and not how the
+        column is encoded.
     fill : number, str, bool or None
         The public value that takes the place of a gap. None: the middle of the bounds, no category,
         false.
@@ -79,6 +84,11 @@ class Column:
     missing : sequence of str, or None
         Codes that mean missing, such as ``-9`` or ``unk``, beside an empty cell, ``NA``, ``n/a``,
         ``null`` and the like.
+    shape : {"line", "smooth", "monotone", "steps"} or None
+        How a number enters a model: as a line, as a smooth curve, as one that only rises or
+        only falls, or as steps. None: as the fit is asked for (`shapes`).
+    group : str or None
+        Features of the same group are kept and dropped together, and count once in `sparsity`.
 
     Examples
     --------
@@ -104,7 +114,9 @@ class Column:
     above: str | None = None
     match: str | None = None
     missing: object = None
-    reference: str | None = None
+    shape: str | None = None
+    reference: object = None
+    group: str | None = None
 
     def __post_init__(self) -> None:
         role = "feature" if self.role is None else self.role
@@ -117,10 +129,9 @@ class Column:
             changes[name] = texts(getattr(self, name), single=True)
         if isinstance(self.thousands, str) and self.thousands and not self.thousands.strip():
             changes["thousands"] = "space"
-        if self.fill is not None:
-            changes["fill"] = fill(self.fill, self.kind)
-        if self.reference is not None and self.kind == "category":
-            changes["reference"] = fill(self.reference, self.kind)
+        for name in ("fill", "reference"):
+            if getattr(self, name) is not None:
+                changes[name] = fill(getattr(self, name), self.kind)
         for name, value in changes.items():
             object.__setattr__(self, name, value)
 
@@ -247,8 +258,8 @@ class Column:
         if self.kind != "category":
             if self.categories is not None:
                 yield f"categories belong to the kind category, but the kind is {self.kind!r}. Leave them out."
-            if self.reference is not None:
-                yield f"reference belongs to the kind category, but the kind is {self.kind!r}. Leave it out."
+            if self.reference is not None and self.kind != "number":
+                yield f"reference belongs to categories and numbers, but the kind is {self.kind!r}. Leave it out."
             return
         if self.categories is None:
             if used:
@@ -295,7 +306,20 @@ class Column:
                     "ss, such as DD.MM.YYYY, or of "
                     "%Y, %y, %m, %d, %j, %H, %M, %S and %f, with a year and each part once; or write ISO."
                 )
-        choices = {"decimal": DECIMALS, "thousands": tuple(THOUSANDS), "below": BELOW, "above": ABOVE, "match": MATCHES}
+        if self.group is not None and not (isinstance(self.group, str) and self.group.isprintable()):
+            yield f"group must be text, got {self.group!r}."
+        if self.reference is not None and self.kind == "number" and isinstance(self.bounds, tuple):
+            lower, upper = self.limits
+            if not lower <= parse_number(self.reference) <= upper:
+                yield f"reference must lie within the bounds {format_value(self.bounds)}, got {self.reference!r}."
+        choices = {
+            "shape": SHAPES,
+            "decimal": DECIMALS,
+            "thousands": tuple(THOUSANDS),
+            "below": BELOW,
+            "above": ABOVE,
+            "match": MATCHES,
+        }
         for name, known in choices.items():
             given = getattr(self, name)
             if given is not None and given not in known:

@@ -95,7 +95,10 @@ class TableEncoder(OnnxStep, TransformerMixin, BaseEstimator):  # type: ignore[m
 
     def output_sparse(self) -> bool:
         """Whether rows come out as a CSR matrix, by the dictionary alone: what ``plan(..., sparse=)`` takes."""
-        return self._codes().density <= SPARSE_BELOW if self.sparse_output == "auto" else bool(self.sparse_output)
+        if self.sparse_output != "auto":
+            return bool(self.sparse_output)
+        codes = self._codes()
+        return codes.density <= SPARSE_BELOW and not codes.bends  # curves are of dense rows
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the columns that come out, such as ``age``, ``sex=female`` and ``bmi is missing``."""

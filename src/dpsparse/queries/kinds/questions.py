@@ -241,6 +241,20 @@ class Gram:
 
 
 @dataclass(frozen=True, eq=False)
+class Hessian:
+    r"""Mean over rows of :math:`zz^\top\ell''/\beta` at `model`, for rows z of its frame.
+
+    Rows are scaled down to l2 norm `norm` where they are longer; those whose gradient is longer than
+    `clip` are left out. :math:`\beta` is the largest second derivative of the loss. The answer is a
+    triangle as that of `Gram`.
+    """
+
+    model: ProjectedModel
+    clip: float
+    norm: float
+
+
+@dataclass(frozen=True, eq=False)
 class Curvature:
     r"""Mean over rows of :math:`f\,\ell''\min(\|x_S-\mu\|, \text{norm})^2/|S|` at `model`: one number.
 
@@ -262,7 +276,15 @@ class CentredGradient:
 
 
 Polish = (
-    Correlation | IntervalContrast | ResidualMean | ColumnMeans | Gram | Curvature | CentredGradient | ProjectedGradient
+    Correlation
+    | IntervalContrast
+    | ResidualMean
+    | ColumnMeans
+    | Gram
+    | Hessian
+    | Curvature
+    | CentredGradient
+    | ProjectedGradient
 )
 
 

@@ -11,13 +11,13 @@ from ...algorithms.constants import PLANNER
 from ...core import checks
 from ...core.facts import Facts
 
-#: (typical, weak, strong) signal. Regression with a sparsity: the user believes in a sparse model,
-#: as in simulations; without: outcomes as tables and surveys have them. Classes: documents, and
-#: dense rows.
+#: (typical, weak, strong) signal. With a sparsity the user believes in a sparse model, as in
+#: simulations; without, outcomes are as tables and surveys have them, and often weak.
 SIGNALS = {
     "sparse regression": PLANNER.several.sparse_regression,
     "regression": PLANNER.several.regression,
     "documents": PLANNER.several.documents,
+    "sparse classes": PLANNER.several.sparse_classes,
     "classes": PLANNER.several.classes,
 }
 #: True coefficients where no sparsity was declared, and the fewest that the formulas were calibrated for.
@@ -32,12 +32,13 @@ class Assumptions:
     ----------
     signal : float or None
         Part of the constant predictor's error that the best linear model removes: :math:`R^2` for regression, one minus
-        the ratio of error rates for classes. Convention: 0.95 for regression with `sparsity`, 0.55 without; 0.75
-        for classes of documents (`Facts.documents`), else 0.6. Without it, bands cover weaker and stronger
-        signals too.
+        the ratio of error rates for classes. Convention: 0.95 for regression with `sparsity`, 0.4 without; 0.75
+        for classes of documents (`Facts.documents`), 0.6 for others with `sparsity`, 0.2 without. Without it, bands
+        cover weaker and stronger signals too, and the verdict says which signal a useful fit takes.
     feature_scale : float or None
-        Standard deviation of a feature. Convention: that of a uniform feature within its bounds,
-        :math:`b/\sqrt3`, but no more than a row of length `row_norm` leaves to each of d features.
+        Standard deviation of a typical feature. Convention: that of a uniform feature within its bounds,
+        :math:`b/\sqrt3`, but no more than a row of length `row_norm` leaves to each of d features. Columns that
+        are narrower within their bounds cost accuracy in tables.
     base_rate : float or None
         Part of the rarer class, which is the error of the constant predictor. Convention: 0.5.
 
@@ -68,20 +69,24 @@ class Assumptions:
         if self.signal is not None:
             return (float(self.signal),) * 3
         if facts.target.classes:
-            return SIGNALS["documents" if facts.documents else "classes"]
+            known = "classes" if facts.sparsity is None else "sparse classes"
+            return SIGNALS["documents" if facts.documents else known]
         return SIGNALS["regression" if facts.sparsity is None else "sparse regression"]
 
     def scale(self, facts: Facts) -> float:
         """Standard deviation of a feature."""
-        if self.feature_scale is not None:
-            return float(self.feature_scale)
-        return min(float(np.median(facts.half_widths)) / math.sqrt(3), facts.row_bound / math.sqrt(facts.n_features))
+        return uniform_scale(facts) if self.feature_scale is None else float(self.feature_scale)
 
     def constant(self, facts: Facts) -> float:
         """Test error of the constant predictor: mean squared error over variance, or error rate."""
         if not facts.target.classes:
             return 1.0
         return 0.5 if self.base_rate is None else float(self.base_rate)
+
+
+def uniform_scale(facts: Facts) -> float:
+    """Standard deviation of a uniform feature within its bounds, as far as the norm of rows allows it."""
+    return min(float(np.median(facts.half_widths)) / math.sqrt(3), facts.row_bound / math.sqrt(facts.n_features))
 
 
 def counts(facts: Facts) -> bool:

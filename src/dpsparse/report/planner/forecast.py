@@ -13,9 +13,10 @@ from ...algorithms.constants import PLANNER
 from ...core.budget import Budget
 from ...core.facts import Facts
 from ...core.plain import Printed
+from ...core.plan import Plan
 from ...fitting import FitPlan, Shape, per_model, resolve
 from ...recipes import DualAveraging, SelectPolish, Tables
-from .assumptions import Assumptions, coefficients, counts
+from .assumptions import Assumptions, coefficients, counts, uniform_scale
 from .formulas import Case, beyond_hope, both_odds, constants, intercept_noise, part
 
 #: Where answers are looked for.
@@ -90,7 +91,8 @@ class Forecast:
     def of(cls, prepared: FitPlan, shape: Shape, assumed: Assumptions = Assumptions()) -> Forecast:  # noqa: B008
         """The outlook of what was prepared for data of this shape."""
         model = prepared if prepared.inference is None else prepared.inference.first
-        return cls(prepared=model, shape=replace(shape, n_rows=model.facts.n_rows), assumed=assumed)
+        made = replace(shape, n_rows=model.facts.n_rows, n_features=model.facts.n_features)
+        return cls(prepared=model, shape=made, assumed=assumed)
 
     @property
     def facts(self) -> Facts:
@@ -121,7 +123,9 @@ class Forecast:
             recipe, _, facts, _, models = resolve(replace(request, budget=budget), shape)
         if not isinstance(recipe, SelectPolish | DualAveraging | Tables) or not facts.target.direct:
             return None
-        raced = isinstance(recipe, Tables) and recipe.races(facts, per_model(budget, models))
+        own = per_model(budget, models)
+        raced = isinstance(recipe, Tables) and recipe.races(facts, own)
+        alone = constant_only(recipe.solver(facts, own).plan(facts, own))
         # one model of K classes errs about as K models would that share its budget: its noise is in K margins
         budget = per_model(budget, shape.models)
         double = 2 / budget.kappa
@@ -138,24 +142,49 @@ class Forecast:
             rho=rho * double**2,
             mu=mu * double,
             base_rate=self.assumed.constant(facts) if facts.target.classes else 0.5,
-            raced=raced,
+            raced=raced and not alone,
+            scale=self._narrowness(facts),
+            constant_only=alone,
         )
+
+    def _narrowness(self, facts: Facts) -> float:
+        """Standard deviation of a typical feature over that of a uniform one within its bounds."""
+        if self.assumed.feature_scale is None:
+            return PLANNER.typical_scale
+        return self.assumed.scale(facts) / uniform_scale(facts)
 
     def _cases(self, case: Case) -> tuple[Case, ...]:
         """The case itself; of tables whose number of coefficients is found out on the way, both outcomes."""
         return (case, replace(case, algorithm=SelectPolish.name)) if case.raced else (case,)
 
-    def error(self, n_rows: int | None = None, epsilon: float | None = None) -> ExpectedError | None:
-        """Bands of the error; None where no formula is calibrated."""
-        case = self.case(n_rows, epsilon)
+    def with_signal(self, signal: float) -> Forecast:
+        """The same outlook for data with a known signal."""
+        return replace(self, assumed=replace(self.assumed, signal=signal))
+
+    def error(
+        self, n_rows: int | None = None, epsilon: float | None = None, signal: float | None = None
+    ) -> ExpectedError | None:
+        """Bands of the error; None where no formula is calibrated. A given `signal` takes the assumed one's place."""
+        here = self if signal is None else self.with_signal(signal)
+        return here.error_in(here.case(n_rows, epsilon))
+
+    def strengths(self) -> tuple[ExpectedError, ...]:
+        """The error for a weak, a medium and a strong signal; empty where no formula is calibrated."""
+        found = (self.error(signal=signal) for signal in PLANNER.several.strengths)
+        return tuple(error for error in found if error is not None)
+
+    def error_in(self, case: Case | None) -> ExpectedError | None:
+        """The same for a case."""
         return None if case is None else self._error(case)
 
     def _error(self, case: Case) -> ExpectedError:
         typical, weak, strong = self._signals
         excess, squares = self._parts(case, "excess"), self._parts(case, "coefficients")
         # with the signal unknown its ends meet the outer fifths of the excess: both at their worst
-        # are rarer than one in twenty
-        ends = excess if weak == strong else self._parts(case, "excess", (0.2, 0.5, 0.8))
+        # are rarer than one in twenty. Tables meet them at their worst: weak and strong ones are common.
+        ends = (
+            excess if weak == strong or case.algorithm == Tables.name else self._parts(case, "excess", (0.2, 0.5, 0.8))
+        )
         assert excess is not None
         assert ends is not None
         constant = self._constant
@@ -201,9 +230,20 @@ class Forecast:
         return joined
 
     def _parts_of(self, case: Case, what: str, levels: Sequence[float]) -> list[float] | None:
-        """The same for one outcome."""
+        """The same for one outcome.
+
+        Kinds without a spread for an unknown signal are calibrated on weak and strong ones: better
+        ends then belong to the strong signal of the convention, and worse ends to the weak one.
+        """
         found = constants()[case.kind]
-        spread = found["spread"][f"{what} {'convention' if self.assumed.signal is None else 'signal'}"]
+        unknown = self.assumed.signal is None
+        spread = found["spread"].get(f"{what} convention") if unknown else found["spread"][f"{what} signal"]
+        if spread is None and found["spread"][f"{what} signal"] is not None and unknown:
+            typical, weak, strong = self._signals
+            at = {level: typical if level == 0.5 else strong if level < 0.5 else weak for level in levels}
+            here = [self.with_signal(at[level]) for level in levels]
+            parts = [one._parts_of(case, what, (level,)) for one, level in zip(here, levels, strict=True)]
+            return [part[0] for part in parts if part is not None]
         if spread is None:
             return None
         excess, squares = both_odds(case, self._signals[0], found["constants"])
@@ -211,7 +251,7 @@ class Forecast:
         sure = beyond_hope(case)
         parts = []
         for level in levels:
-            value = part(odds, spread, level)
+            value = part(odds, spread, level, self._signals[0])
             # the square of a normal number has a spread of its own
             parts.append(value + sure * max(0.0, 1 - value) + more * 2 * float(gammaincinv(0.5, level)))
         return parts
@@ -220,49 +260,87 @@ class Forecast:
 
     def verdict(self, n_rows: int | None = None, epsilon: float | None = None) -> tuple[str, str]:
         """One of useful, borderline, hopeless, unknown; and why."""
-        case = self.case(n_rows, epsilon)
+        return self.verdict_in(self.case(n_rows, epsilon), epsilon)
+
+    def verdict_in(self, case: Case | None, epsilon: float | None = None) -> tuple[str, str]:
+        """The same for a case, at its epsilon where that is not the planned one."""
         if case is None:
             return "unknown", (
                 "The planner's formulas are calibrated for auto, tables, select_polish and "
                 "dual_averaging, with squared, Huber or logistic "
                 "loss."
             )
-        good, bad = self._ratios(case)
         rows = f"{case.n_rows} rows at {_budget(self.budget, epsilon)}"
-        if bad <= PLANNER.useful:
+        if case.constant_only:
             return (
-                "useful",
-                f"In four of five runs the test error should be at most {bad:.0%} of the constant "
-                f"predictor's: {rows} carry the signal.",
+                "hopeless",
+                f"Noise hides the signal: {rows} are too few to ask about {case.n_features} features, "
+                "so that only a constant would be released.",
             )
-        if good >= PLANNER.hopeless:
+        if self._ratios(case, self._signals[2])[0] >= PLANNER.hopeless:
             return (
                 "hopeless",
                 f"Noise hides the signal: with {rows} and {case.n_features} features, four of five "
                 "fits should be no better than a constant.",
             )
+        word = "useful" if self._useful(case) else "borderline"
+        return word, self._condition(case, rows, useful=word == "useful")
+
+    def _condition(self, case: Case, rows: str, *, useful: bool) -> str:
+        """Which signal a useful fit takes, in a sentence; and what a declared one leads to."""
+        needed = self._signal_needed(case)
+        if self.assumed.signal is not None:
+            good, bad = self._ratios(case)
+            band = f"at most {_percent(bad)}" if useful else f"{_percent(good)} to {_percent(bad)}"
+            said = (
+                f"If your features {_explain(case, self.assumed.signal)}, the test error should be {band} of the "
+                f"constant predictor's in {'four' if useful else 'three'} of five runs, with {rows}."
+            )
+            return said if needed is None else f"{said} A useful fit takes at least {_percent(needed)}."
+        if needed is None:
+            return f"With {rows}, no signal is strong enough for a useful fit in four of five runs."
         return (
-            "borderline",
-            f"With {rows} the test error should be {good:.0%} to {bad:.0%} of the constant "
-            "predictor's: a fit may or may not pay.",
+            f"Useful if your features {_explain(case, needed, least=True)}. The test error should then be at least "
+            f"{_percent(1 - PLANNER.useful)} below the constant predictor's in four of five runs, with {rows}."
         )
 
-    def _ratios(self, case: Case) -> tuple[float, float]:
+    def _ratios(self, case: Case, signal: float | None = None) -> tuple[float, float]:
         """Test error over the constant predictor's, in better and in worse runs.
 
-        These are the better and the worse end of the three middle fifths of runs.
+        These are the better and the worse end of the three middle fifths of runs, at the assumed
+        signal or at a given one.
         """
-        typical = self._signals[0]
-        low, high = self._parts(case, "excess", (0.2, 0.8)) or (1.0, 1.0)
-        return 1 - typical * (1 - low), 1 - typical * (1 - high)
+        here = self if signal is None else self.with_signal(signal)
+        low, high = here._parts(case, "excess", (0.2, 0.8)) or (1.0, 1.0)
+        return 1 - here._signals[0] * (1 - low), 1 - here._signals[0] * (1 - high)
+
+    def _useful(self, case: Case) -> bool:
+        """Whether four of five fits are useful at the declared signal; without one, at a medium or the weak one."""
+        _, weak, _ = self._signals
+        least = weak if self.assumed.signal is not None else max(weak, PLANNER.medium)
+        return not case.constant_only and self._ratios(case, least)[1] <= PLANNER.useful
+
+    def _signal_needed(self, case: Case) -> float | None:
+        def useful(signal: float) -> bool:
+            return self._ratios(case, signal)[1] <= PLANNER.useful
+
+        if case.constant_only:
+            return None
+        return _first(useful, 1 - PLANNER.useful, PLANNER.strongest, PLANNER.accuracy)
+
+    def signal_needed(self, n_rows: int | None = None, epsilon: float | None = None) -> float | None:
+        """The weakest signal for which four of five fits are useful.
+
+        None where no signal is strong enough, or where no formula is calibrated.
+        """
+        case = self.case(n_rows, epsilon)
+        return None if case is None else self._signal_needed(case)
 
     def _reached(self, n_rows: int | None, epsilon: float | None, error: float | None) -> bool:
         case = self.case(n_rows, epsilon)
         if case is None:
             return False
-        if error is None:
-            return self._ratios(case)[1] <= PLANNER.useful
-        return self._error(case).test.typical <= error
+        return self._useful(case) if error is None else self._error(case).test.typical <= error
 
     def rows_needed(self, epsilon: float | None = 1.0, error: float | None = None) -> int | None:
         """Fewest rows for a useful fit, or for a typical test error of at most `error`; None beyond a billion."""
@@ -290,6 +368,24 @@ def _first(reached: Callable[[float], bool], low: float, high: float, precision:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if reached(middle) else (middle, high)
     return high
+
+
+def constant_only(plan: Plan) -> bool:
+    """Whether a plan asks for nothing but the constant that a fit starts from."""
+    return [ask.name for ask in plan.asks] == ["start"] and not plan.branches and not plan.parts
+
+
+def _explain(case: Case, signal: float, *, least: bool = False) -> str:
+    """What a signal means, after "your features"."""
+    amount = f"{'at least ' * least}{_percent(signal)}"
+    if case.classes:
+        return f"avoid {amount} of the errors of always predicting the most common class"
+    return f"explain {amount} of the target's variance"
+
+
+def _percent(value: float) -> str:
+    """A part in whole percent."""
+    return f"{100 * value:.0f} %"
 
 
 def _budget(budget: Budget, epsilon: float | None) -> str:

@@ -8,10 +8,13 @@ variance of the margin and h the mean curvature that belong to g:
 * select + polish, :math:`\|w-w^*\|^2/\|w^*\|^2`: selections miss
   :math:`(a\,s^{0.8}\ln d/(n\sqrt\rho))^p`, and sampling with the noise of the steps leaves
   :math:`b\,\nu s/n\,(1 + c\,s/(n\rho))`. For classes the first is over :math:`h\sqrt S`, and
-  :math:`\nu` is :math:`1/(hS)`. Where zero is an end of the bounds, columns may be rare, and a is
+  :math:`\nu` is :math:`1/(hS)`; for regression it is over :math:`\sqrt{g/0.95}` where g is below
+  .95, which is derived and not calibrated. Where zero is an end of the bounds, columns may be rare, and a is
   larger.
 * dual averaging and tables, excess error: :math:`(a\,d/(n\mu))^p\,\nu^c + b\,\nu d/n`; for
-  documents :math:`d^{1/3}` takes the place of d, since words are far from equally frequent.
+  documents :math:`d^{1/3}` takes the place of d, since words are far from equally frequent. For
+  tables a narrow column, whose standard deviation is a part t of that of a uniform one, multiplies
+  the odds by :math:`t^{-w}`.
 
 Odds are multiplied by :math:`(0.5/\pi)^r` for a rarer class of part :math:`\pi`. The other of the
 two errors follows by a power law. Constants are in ``calibration.json``.
@@ -53,6 +56,10 @@ class Case:
         Part of the rarer class.
     raced : bool
         Tables: whether answers will choose between many coefficients and few.
+    scale : float
+        Standard deviation of a typical feature over that of a uniform one within the same bounds.
+    constant_only : bool
+        Whether the plan asks for nothing but the constant.
     """
 
     algorithm: str
@@ -67,6 +74,8 @@ class Case:
     mu: float
     base_rate: float = 0.5
     raced: bool = False
+    scale: float = 1.0
+    constant_only: bool = False
 
     @property
     def kind(self) -> str:
@@ -94,10 +103,13 @@ def main_odds(case: Case, signal: float, k: dict[str, float]) -> float:
         if case.classes:
             variance, bend = margin(signal)
             reach, nu = reach / (bend * math.sqrt(variance)), 1 / (bend * variance)
+        else:  # scores are clipped near the size of residuals: a coefficient stands out by the root of the signal
+            reach /= min(1.0, math.sqrt(signal / PLANNER.several.sparse_regression[0]))
         missed = rare * math.exp(min(k["p"] * (k["a"] + k["z"] * case.counts + math.log(reach)), 60.0))
         return missed + math.exp(k["b"]) * nu * s / n * (1 + math.exp(k["c"]) * s / (n * case.rho))
     size = d ** (1 / 3) if case.documents else d
     odds = math.exp(k["p"] * (k["a"] + math.log(size / (n * case.mu))) + k["c"] * math.log(nu))
+    rare *= case.scale ** -k.get("w", 0.0)
     return rare * odds + math.exp(k["b"]) * nu * d / n * (not case.documents)
 
 
@@ -124,28 +136,29 @@ def beyond_hope(case: Case) -> float:
 
     It is 1 where noise is as large as the target, and falls to 0 where it is half as large.
 
-    For select + polish from :math:`n\sqrt\rho = 15` to 30: below 20 every fit of the calibration
-    was worse than a constant. For documents from :math:`n\mu = 20` to 40: at 20 error rates were
-    those of tossing a coin. For tables from :math:`n\mu = 45` to 90, and for classes from 10 to 20:
-    below, the constant is all that is released.
+    Where the plan asks for nothing but the constant it is 1. For select + polish it falls from
+    :math:`n\sqrt\rho = 15` to 30: below 20 every fit of the calibration was worse than a constant.
+    For documents from :math:`n\mu = 20` to 40: at 20 error rates were those of tossing a coin.
     """
-    if case.algorithm == "tables":
-        least = PLANNER.hope_classes if case.classes else PLANNER.hope_tables
-        return min(1.0, max(0.0, 2 - case.n_rows * case.mu / least))
+    if case.constant_only:
+        return 1.0
     if case.algorithm == "select_polish":
         return min(1.0, max(0.0, 2 - case.n_rows * math.sqrt(case.rho) / PLANNER.hope_select))
     return min(1.0, max(0.0, 2 - case.n_rows * case.mu / PLANNER.hope_documents)) if case.documents else 0.0
 
 
-def part(odds: float, spread: Mapping[str, Sequence[Any]], level: float) -> float:
+def part(odds: float, spread: Mapping[str, Sequence[Any]], level: float, signal: float) -> float:
     """An error from its odds, at a level of the population.
 
-    `spread` holds shifts of log-odds at the knots, and what errors come to where nothing is found: about 1.
+    `spread` holds shifts of log-odds at the knots, and what errors come to where nothing is found:
+    as it is ("worst", about 1), or as the part of a constant predictor's error by which a fit
+    exceeds it ("over"), which a weak signal makes a large part of what could be gained.
     """
     which = LEVELS.index(level)
     moved = math.log(odds) + float(np.interp(math.log(odds), KNOTS, [at[which] for at in spread["shifts"]]))
     share = 1 / (1 + math.exp(-min(moved, 60.0)))
-    return share * (1 + (float(spread["worst"][which]) - 1) * share)
+    worst = 1 + float(spread["over"][which]) / signal if "over" in spread else float(spread["worst"][which])
+    return share * (1 + (worst - 1) * share)
 
 
 @cache

@@ -160,6 +160,13 @@ class IntervalForecast(Printed):
             low, high = (low, middle) if narrow(middle) else (middle, high)
         return 2 * high
 
+    def brief(self) -> str:
+        """The width, in a line."""
+        return (
+            f"half-width about {self.half_width:.3g}, {self.relative:.3g} times that without privacy on these rows "
+            f"({self.flag})"
+        )
+
     def lines(self) -> list[str]:
         """What a plan says about them."""
         made = self.intervals

@@ -26,9 +26,9 @@ import math
 from scipy.special import ndtri
 
 from ...accounting.pricing import PricedPlan
-from ...algorithms.constants import PLANNER, TABLES
+from ...algorithms.constants import PLANNER
 from ...algorithms.dual_averaging import DualAveraging as Averaging
-from ...algorithms.polish_schedule import BudgetShares, PolishSchedule, entry_edges, select
+from ...algorithms.polish_schedule import entry_edges, select
 from ...algorithms.select_polish import SelectAndPolish
 from ...algorithms.table_schedule import TableSchedule
 from ...algorithms.tables import TableDescent
@@ -65,12 +65,13 @@ def smallest_coefficient(prepared: FitPlan, *, scale: float, signal: float, left
 
 def _selected(
     facts: Facts, priced: PricedPlan, solver: SelectAndPolish, scale: float, residual: float, signal: float
-) -> float:
+) -> float | None:
+    if solver.constant_only(facts):
+        return None
     n, d = facts.n_rows, facts.n_features
     edges = entry_edges(facts)[1:]
     entry = float(min(edges, key=lambda e: abs(math.log(e / (PLANNER.entry * scale)))))
-    shares = BudgetShares(rule=solver.rule, intercept=facts.free > 0, means_known=facts.means is not None)
-    schedule = PolishSchedule.of(shares, facts, solver.rho, solver.sparsity, entry)
+    schedule = solver.schedule(facts, entry)
     strength = priced.branch(schedule.name).cost(select(schedule.rounds - 1)).strength
     if facts.target.classes:
         clip, slope, squares = 0.5, margin(signal)[1], 1.0
@@ -108,12 +109,14 @@ def _descended(facts: Facts, solver: TableDescent, scale: float, residual: float
     Rows of length 1.2 have columns of spread :math:`1/(1.2\sqrt d)`, and clips are 1.3 times the 65
     % quantile of normal residuals.
     """
-    schedule = TableSchedule.of(facts, solver.level, race=bool(solver.few_coefficients))
-    if schedule.constant:
+    if solver.constant_only(facts):
         return None
+    schedule = TableSchedule.of(facts, solver.level, race=bool(solver.few_coefficients))
     n, d = facts.n_rows, facts.n_features
     bend = margin(signal)[1] if facts.target.classes else facts.curvature
-    clip = TABLES.class_clip if facts.target.classes else schedule.clip_factor(d) * ndtri(PLANNER.table_clip) * residual
+    clip = (
+        schedule.class_clip if facts.target.classes else schedule.clip_factor(d) * ndtri(PLANNER.table_clip) * residual
+    )
     spread = 1 / math.sqrt(bend) if facts.target.classes else residual
     column = 1 / (PLANNER.table_length * math.sqrt(d))
     noise = 2 * clip / (solver.level * math.sqrt(schedule.phases[-1].share)) / (bend * column) / scale

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from ...core.attacker import attacker_success, in_percent
 from ...core.facts import Clip
 from ...core.plain import Json, Printed, to_json
 from ...core.words import statement_page
@@ -59,6 +60,9 @@ class PlanSummary(Printed):
     error : ExpectedError or None
         Bands of the test error, of the excess over the best model, and of the coefficients; None
         where no formula is calibrated.
+    signal_needed : float or None
+        The weakest signal for which four of five fits are useful: the part of a constant
+        predictor's error that the best linear model has to remove. None where none is strong enough.
     smallest_coefficient : float or None
         The smallest coefficient, in the user's units, that is found with probability 90 %.
     verdict, why : str
@@ -71,7 +75,7 @@ class PlanSummary(Printed):
         The formulas behind `error`, for other numbers of rows and budgets.
     """
 
-    also: ClassVar[tuple[str, ...]] = ("rows_needed", "epsilon_needed")
+    also: ClassVar[tuple[str, ...]] = ("rows_needed", "epsilon_needed", "strengths", "attacker_success")
 
     recipe: str
     n_rows: int
@@ -91,6 +95,7 @@ class PlanSummary(Printed):
     reason: str = ""
     notes: tuple[str, ...] = ()
     error: ExpectedError | None = None
+    signal_needed: float | None = None
     smallest_coefficient: float | None = None
     verdict: str = "unknown"
     why: str = ""
@@ -134,6 +139,7 @@ class PlanSummary(Printed):
             reason=prepared.reason,
             notes=draft.notes,
             error=error,
+            signal_needed=None if outlook is None else outlook.signal_needed(),
             smallest_coefficient=smallest,
             verdict=verdict,
             why=why,
@@ -165,6 +171,10 @@ class PlanSummary(Printed):
         """
         return None if self.outlook is None else self.outlook.epsilon_needed(n_rows, error)
 
+    def strengths(self) -> tuple[ExpectedError, ...]:
+        """The expected error for a weak, a medium and a strong signal; empty where no formula is calibrated."""
+        return () if self.outlook is None else self.outlook.strengths()
+
     def plot(self, where: str | PathLike[str] | Axes | None = None) -> Axes:
         """Draw the expected error against epsilon, on the current axes of pyplot, on given ones, or in a file.
 
@@ -189,6 +199,72 @@ class PlanSummary(Printed):
         lines += ask_lines(self.asks)
         lines.extend(f"  {name} = {span(value)}" for name, value in self.settings.items() if value is not None)
         return "\n".join([*lines, *self._expected()])
+
+    def brief(self) -> str:
+        """Six lines: verdict, cost, error, what a useful fit needs, what is assumed, what would run.
+
+        Caveats of the statement come first, a line each; intervals that were asked for are a seventh.
+        """
+        shape = f"{self.n_rows:,} {kind_of_rows(self.sparse)} x {self.n_features:,} features"
+        lines = [f"Warning: {warning}" for warning in self.warnings]
+        lines += [
+            f"Verdict: {_verdict(self.verdict, _first_sentence(self.why))}",
+            f"Cost: {self._cost()}",
+            f"Error: {self._test_error()}",
+            f"Needed: {self._needed()}",
+            f"Assumed: {self.assumed()}",
+            f"Recipe: {self.recipe} on {shape}",
+        ]
+        if self.intervals is not None:
+            lines.append(f"Intervals: {self.intervals.brief()}")
+        return "\n".join(lines)
+
+    def _cost(self) -> str:
+        if self.epsilon is None or self.delta is None:
+            return "no privacy at all: a baseline to compare with"
+        return (
+            f"({self.epsilon:.6g}, {self.delta:.3g})-differential privacy; an attacker's best guess about one record "
+            f"is right at most {in_percent(self.attacker_success)} of the time (a coin: 50 %)"
+        )
+
+    @property
+    def attacker_success(self) -> float:
+        """How often an attacker guesses right between two equally likely neighbours, at most; 1 without privacy."""
+        if self.epsilon is None or self.delta is None:
+            return 1.0
+        mu, rho = (math.inf if value is None else value for value in (self.mu, self.rho))
+        return attacker_success(self.epsilon, self.delta, mu, rho)
+
+    def _test_error(self) -> str:
+        if self.error is None:
+            return "unknown: no formula is calibrated for this recipe and loss"
+        band, constant = self.error.test, self.error.constant
+        shown = f"{band.typical:.2g}, 90 % band {band.low:.2g} to {band.high:.2g}"
+        if constant < 1:
+            return f"misclassification rate {shown}; always predicting the most common class: {constant:.2g}"
+        return f"mean squared error / variance {shown}; predicting a constant: 1"
+
+    def _needed(self) -> str:
+        if self.error is None:
+            return "unknown"
+        at = 1.0 if self.epsilon is None else self.epsilon
+        return (
+            f"{_many(self.rows_needed(at))} rows at epsilon {at:.3g}, or {_much(self.epsilon_needed())} with these rows"
+        )
+
+    def assumed(self) -> str:
+        """What the expected error takes for granted, in a line that names the options by which to declare it."""
+        if self.error is None or self.outlook is None:
+            return "nothing about the data"
+        assumed, facts = self.outlook.assumed, self.outlook.facts
+        typical, weak, strong = (f"{100 * signal:.0f} %" for signal in assumed.signals(facts))
+        best = "of a constant's errors are avoidable" if facts.target.classes else "of the variance can be explained"
+        said = [f"{typical} {best}" + (f" ({weak} to {strong}; --signal)" if assumed.signal is None else "")]
+        if facts.target.classes and assumed.base_rate is None:
+            said.append("classes are equally frequent (--base-rate)")
+        if assumed.feature_scale is None:
+            said.append("columns fill most of their bounds (--feature-scale)")
+        return "; ".join(said)
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -217,12 +293,16 @@ class PlanSummary(Printed):
             lines.append(f"  relative error of the coefficients {self.error.coefficients}")
         if self.smallest_coefficient is not None:
             lines.append(f"  smallest coefficient found with probability 90 %: {self.smallest_coefficient:.3g}")
-        rows, epsilon = self.rows_needed(), self.epsilon_needed()
-        many = "more than a billion" if rows is None else f"about {round(rows, 2 - len(str(rows))):,}"
         lines += [
-            f"  rows for a useful fit at epsilon = 1: {many}",
-            f"  epsilon for a useful fit with {self.n_rows} rows: "
-            f"{'more than 50' if epsilon is None else f'about {epsilon:.2g}'}",
+            f"  rows for a useful fit at epsilon = 1: {_many(self.rows_needed())}",
+            f"  epsilon for a useful fit with {self.n_rows} rows: {_much(self.epsilon_needed()).removeprefix('epsilon ')}",
+        ]
+        if self.outlook is not None and self.outlook.assumed.signal is None:
+            lines += [
+                f"  {what} {error.test} if the best linear model removes {error.signal:.0%} of a constant predictor's error"
+                for error in self.strengths()
+            ]
+        lines += [
             f"  assumes that the best linear model removes {self.error.signal:.0%} of a constant "
             "predictor's error (signal=)",
             f"verdict: {self.verdict}. {self.why}",
@@ -242,6 +322,26 @@ def summarise(request: FitRequest, shape: Shape, assumed: Assumptions) -> PlanSu
         What is taken for granted about the data, for the expected error.
     """
     return PlanSummary.of(plan_fit(request, shape), shape, assumed)
+
+
+def _verdict(word: str, why: str) -> str:
+    """A verdict and its reason; one that depends on a condition is said with it."""
+    if not why.startswith("Useful if"):
+        return f"{word}. {why}"
+    return f"u{why[1:]}" if word == "useful" else f"{word}: u{why[1:]}"
+
+
+def _first_sentence(text: str) -> str:
+    return text.split(". ", maxsplit=1)[0].rstrip(".") + "."
+
+
+def _many(rows: int | None) -> str:
+    """A number of rows in two digits."""
+    return "more than a billion" if rows is None else f"about {round(rows, 2 - len(str(rows))):,}"
+
+
+def _much(epsilon: float | None) -> str:
+    return "epsilon more than 50" if epsilon is None else f"epsilon about {epsilon:.2g}"
 
 
 def _setting(value: object) -> Json:

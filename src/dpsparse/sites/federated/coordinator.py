@@ -5,16 +5,19 @@ It knows no recipe.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 
 from ...core import DataError, PrivacyError, checks
 from ...core.facts import Vector
+from ...core.log import log_event
 from ...core.regular_files import same_file
 from ...core.release import difference
 from ..rounds import Coordinator, FileStore, MessageError
@@ -24,6 +27,9 @@ from .certificate import Certificate, Federation
 from .messages import Report, Task
 from .saved import Saved
 
+#: No run has it: stands for that of a state whose protocol cannot be read, so that it is refused.
+NO_NONCE = "0" * 32
+
 
 class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
     """Rounds of a run, as a server of sites keeps them.
@@ -32,15 +38,21 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
     ---------
     A message that is malformed, damaged, not finite, beyond the radius, of another run, protocol,
     round or release, of a site that has not said what it promises or was not asked, or the second
-    of a site in a round, is refused with `MessageError` and changes nothing. Where there is a
-    `state`, a round that is closed is noted in it before the step is made: after a crash in between
-    the round counts as closed, and the model is that of the round before.
+    of a site in a round, is refused with `MessageError` and changes nothing.
 
-    Where the server adds the noise (`noise` given), who was asked and how many answered is neither
-    saved nor shown, and there is a `state`. A round is closed once in a run, whichever server of
+    Where there is a `state`, a server that is killed at any moment loses nothing: the protocol with
+    its nonce is on the disk before the first task leaves, a certificate before the task or report
+    that follows it, a report before `receive` returns, and a closed round with the model that
+    follows from its reports. A constructor never replaces a state: `open` and `resume` go on from
+    it. A state that another server of the run has written since is not replaced either.
+
+    Where the server adds the noise (`noise` given), what sites changed, who was asked and how many
+    answered is neither saved nor shown, and there is a `state`; after a crash the open round is
+    asked again, and sites send the same bytes. A round is closed once in a run, whichever server of
     the run asks, in whichever process, and from whichever copy of the state it was resumed: the
     mark carries the name of the run, is on the disk before the step is made, and is made under a
-    lock of the operating system (`FileStore`). A state in a folder without these marks is refused.
+    lock of the operating system (`FileStore`); after a crash in between the round counts as closed,
+    and the model is that of the round before. A state in a folder without these marks is refused.
     Whoever copies the state *and* the marks into another folder, and goes on with both, has two
     memories of one run: that is not found. A run goes on with the noise with which it began, and
     with a seed only if it began with one: a server states one price for all rounds.
@@ -73,17 +85,19 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
         self._w = w
         self._answered: list[int] = []
         self._certificates: dict[str, Certificate] = {}
+        self._unsaved = False
         self.state = state
+        self._on_disk: str | None = None
         self._noise = noise
-        self._marks: FileStore | None = None
-        if noise is not None:
-            if state is None:
-                raise PrivacyError(
-                    "a server that protects whole sites needs state=..., a file: rounds are noted "
-                    "beside it before their noise is drawn, so "
-                    "that none gets a second noise after a restart."
-                )
-            self._marks = FileStore(Path(state).parent, f"{protocol.identity.hex()}-server")
+        self._store: FileStore | None = None
+        if state is not None:
+            self._store = FileStore(Path(state).parent, f"{protocol.identity.hex()}-server")
+        elif noise is not None:
+            raise PrivacyError(
+                "a server that protects whole sites needs state=..., a file: rounds are noted "
+                "beside it before their noise is drawn, so "
+                "that none gets a second noise after a restart."
+            )
         self._open_round()
 
     def _open_round(self) -> None:
@@ -135,10 +149,17 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
             known = self._certificates.get(given.site)
             if known is not None and known.to_json() != given.to_json():
                 raise MessageError("this site has given another certificate already.")
+            self._unsaved |= known is None
             self._certificates[given.site] = given
 
     def _task(self) -> bytes:
+        self._save_certificates()
         return Task(self.protocol.identity, self.round, self._w).to_bytes()
+
+    def end(self) -> bytes:
+        """What to send to sites when all rounds are closed: they confirm the entries of their ledgers."""
+        self._require_finished()
+        return Task(self.protocol.identity, self.protocol.rounds, np.zeros(0)).to_bytes()
 
     @property
     def _size(self) -> int:
@@ -163,49 +184,105 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
             raise MessageError("no honest site changes the model so much: the report is beyond the radius.")
         if report.site in self._reports:
             raise MessageError("a report of this site was taken in this round already.")
+        if self._store is not None and not self.secret:
+            self._save_certificates()
+            self._store.keep(report.site, report.to_bytes())
         self._reports[report.site] = report.change
 
     def _close(self) -> None:
         turn, came = self.round, dict(sorted(self._reports.items()))
-        if self._marks is not None and self._marks.note(turn, b"closed") is not None:
-            raise PrivacyError(
-                f"round {turn} of this run was closed before, by another server or from another "
-                "copy of its state. No second noise is drawn "
-                "for it. Go on with Server.resume(path, ...)."
-            )
-        if not self.secret:
+        if self.secret:
+            self._note_closed(turn)
+        else:  # the step follows from the reports: after a crash it is made again
+            self._w = self._step(self._w, turn, came)
             self._answered.append(len(came))
         self.round += 1
         self._open_round()
         self._save()
-        self._w = self._step(self._w, turn, came)
-        self._save()
+        if self.secret:
+            self._w = self._step(self._w, turn, came)
+            self._save()
+        elif self._store is not None:
+            for site in came:
+                self._store.forget(site)
+
+    def _note_closed(self, turn: int) -> None:
+        assert self._store is not None
+        if self._store.note(turn, b"closed") is not None:
+            raise PrivacyError(
+                f"round {turn} of this run was closed before, by another server or from another "
+                "copy of its state. No second noise is drawn "
+                f"for it. Go on with {type(self).__name__}.open(path, ...)."
+            )
 
     # ---------------------------------------------------------------------------------------------- saving
 
-    def _begin(self) -> None:
-        """Write the first state of a run whose reports are private; refuses a file that is there already."""
-        if self._marks is None or self.state is None or self._noise is None:
+    @classmethod
+    def open(cls, path: str | PathLike[str], trained: Any, **arguments: Any) -> Self:
+        """Begin a run whose state is at `path`, or go on with the one that is there; as `resume` otherwise.
+
+        A program that always calls this may be killed and started again at any moment. A run that
+        is finished gives its model again.
+        """
+        return cls.resume(path, trained, **arguments) if Path(path).exists() else cls(trained, state=path, **arguments)
+
+    @classmethod
+    def resume(cls, path: str | PathLike[str], trained: Any, **arguments: Any) -> Self:
+        """Go on with the run that was saved at `path`, which is its `state` from then on.
+
+        Parameters
+        ----------
+        path : str or Path
+        trained, arguments
+            As they were given to the server that was saved; with others the file is refused.
+
+        Raises
+        ------
+        DataError
+            If the file is not a saved server of these settings, was edited, or contradicts itself.
+        """
+        saved, state = Saved.read(path), arguments.pop("state", None)
+        if state is not None and not same_file(path, state):
+            raise PrivacyError("a run goes on with its own state: leave state=None.")
+        return cls(trained, **arguments, state=path, nonce=saved.nonce or NO_NONCE)
+
+    def _begin(self, nonce: str | None) -> None:
+        """Write the first state of a new run; or read that of the run whose nonce is given."""
+        if self.state is None or self._store is None:
+            return
+        if nonce is not None:
+            self._load(Saved.read(self.state), self.state)
             return
         if Path(self.state).exists():
+            name = type(self).__name__
             raise DataError(
-                f"{self.state} exists. Go on with that run by Server.resume(path, ...), or give a "
-                "new one a file of its own."
+                f"{self.state} exists and is not replaced. Go on with the run that it holds by "
+                f"{name}.open(path, ...), with the same arguments; or give a new run, for which sites pay once more, "
+                "a file of its own."
             )
-        self._marks.note_paid(self._noise)
+        if self._noise is not None:
+            self._store.note_paid(self._noise)
         self._save()
 
+    def _save_certificates(self) -> None:
+        if self._unsaved:
+            self._save()
+
     def _save(self) -> None:
-        if self.state is not None:
-            self._write(self.state)
+        if self.state is None:
+            return
+        if self._on_disk is not None and file_digest(self.state) != self._on_disk:
+            raise DataError(
+                f"{self.state} was written by another server of this run, and is not replaced. End all of them but "
+                f"one, and go on with {type(self).__name__}.open(path, ...)."
+            )
+        self._write(self.state)
+        self._on_disk, self._unsaved = file_digest(self.state), False
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to a JSON file (no pickle, no row); `resume` goes on from it.
 
-        Where whole sites are protected: to `state` alone.
-
-        Reports that were taken after the last save are not in it: sites send them again, as the
-        same bytes, when they are asked again.
+        A server with a `state` does so by itself. Where whole sites are protected: to `state` alone.
         """
         if self.state is not None and self.secret and not same_file(path, self.state):
             raise PrivacyError(
@@ -213,7 +290,10 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
                 "could be drawn from another one. It is written "
                 "whenever a round is closed."
             )
-        self._write(path)
+        if self.state is not None and same_file(path, self.state):
+            self._save()
+        else:
+            self._write(path)
 
     def _write(self, path: str | PathLike[str]) -> None:
         with self._lock:
@@ -233,11 +313,32 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
         saved.check(self.protocol, path, keeps=not self.secret)
         self.round, self._w = saved.round, saved.w
         self._certificates = {c.site: c for c in saved.certificates}
-        if self._marks is None:
-            self._reports, self._invited = dict(saved.changes), list(saved.invited)
-            self._answered = list(saved.answered)
+        self._on_disk = file_digest(path)
+        if self.secret:
+            self._skip_closed_rounds()
             return
-        begun = self._marks.paid()
+        self._reports, self._invited = dict(saved.changes), list(saved.invited)
+        self._answered = list(saved.answered)
+        self._take_kept_reports()
+
+    def _take_kept_reports(self) -> None:
+        """Take the reports of the open round that came after the state was written."""
+        assert self._store is not None
+        for site in sorted(set(self._invited) - set(self._reports)):
+            kept = self._store.kept(site)
+            if kept is None:
+                continue
+            try:
+                report = Report.from_bytes(kept)
+                if (report.run, report.round, report.site) == (self.protocol.identity, self.round, site):
+                    self.receive(kept)
+            except MessageError as error:  # sites send it again
+                log_event("report refused", site=self.protocol.sites[site], reason=str(error))
+
+    def _skip_closed_rounds(self) -> None:
+        """Go on after the last round that was noted as closed."""
+        assert self._store is not None
+        begun = self._store.paid()
         if begun is None:
             raise PrivacyError(
                 f"{self.state} is a copy: the file that notes which rounds of its run were closed "
@@ -250,9 +351,17 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
                 "tell. Give the same site_privacy, and a "
                 "random_state only if it had one."
             )
-        closed = self._marks.noted()
+        closed = self._store.noted()
         while self.round in closed:
             self.round += 1
+
+
+def file_digest(path: str | PathLike[str]) -> str:
+    """A digest of what a file holds; empty if there is none."""
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except FileNotFoundError:
+        return ""
 
 
 def weights_of_sites(sites: Sequence[str], weights: Sequence[float] | None) -> dict[str, float]:

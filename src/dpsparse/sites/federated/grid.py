@@ -63,7 +63,9 @@ class Grid(Generic[Model_co]):
         self.server.close()
 
     def run(self) -> Model_co:
-        """All rounds that are left, and the model."""
+        """All rounds that are left, and the model; then sites confirm the entries of their ledgers."""
         while not self.server.finished:
             self.step()
+        for site in self.sites.values():
+            site.finish(self.server.end())
         return self.server.model()

@@ -6,7 +6,9 @@ A task is checked, paid for and noted before anything is computed, and answered 
 from __future__ import annotations
 
 import hashlib
+import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,14 +18,14 @@ from ...accounting import Cost, PlanCost, PricedPlan, price
 from ...accounting.costs.base import write_cost
 from ...core import Adjacency, Budget, Receipt, Statement, checks
 from ...core.codec import canonical_json
-from ...core.errors import LedgerError, PrivacyError, RunRepeatedError
+from ...core.errors import LedgerError, LedgerNotWrittenError, PrivacyError, RunRepeatedError
 from ...core.facts import Vector
 from ...core.mechanisms import Randomness
 from ...fitting import Seed, default_delta, warn_if_seeded
-from ...ledger import Ledger
+from ...ledger import Ledger, Reservation
 from ...ledger.names import is_seeded, seeded_label
 from ...ops import project_ball
-from ..rounds import FileStore, MemoryStore, Participant, Store
+from ..rounds import FileStore, MemoryStore, MessageError, Participant, Store
 from ..rounds.protocol import AgreedBySites
 from .certificate import SEPARATE, Certificate, state_run
 from .messages import Report, Task, message_digest
@@ -47,10 +49,11 @@ class PaymentSource:
     Guarantee
     ---------
     The whole bill is reserved under the name of the run, noted in the site's memory, and started,
-    in this order, before the first report. A run that the ledger knows as started, at this price,
-    goes on only where the memory knows it too; otherwise what was answered is not known, and it is
-    refused. A run goes on at the price at which it began, and with a seed only if it began with
-    one; one that the ledger has reserved at another price is refused.
+    in this order, before the first report, and confirmed after the last. A run that the ledger
+    knows as started, at this price, goes on at no further cost, but only where the memory knows it
+    too, and is not a copy from before the last restart; otherwise what was answered is not known,
+    and it is refused. A run goes on at the price at which it began, and with a seed only if it
+    began with one; one that the ledger has reserved at another price is refused.
     """
 
     ledger: Ledger | None
@@ -76,8 +79,8 @@ class PaymentSource:
         """The digest of the bill, and whether its noise comes from a seed: equal for equal ones."""
         return "none" if self.bill is None else bill_digest(self.bill, seeded=is_seeded(self.label))
 
-    def pay(self, store: Store) -> None:
-        """Reserve and start, once for a run; refuses to go on at another price."""
+    def pay(self, store: Store, mark_rows: Callable[[bytes], str]) -> None:
+        """Reserve and start, once for a run; refuses to go on at another price, or with other rows."""
         known = store.paid()
         if known not in (None, self.price):
             raise PrivacyError(
@@ -85,24 +88,45 @@ class PaymentSource:
                 "same epsilon, delta and number of rows, and a "
                 "random_state only if it had one."
             )
+        entry = self._entry(store)
+        own = mark_rows(store.key(new=known is None))
+        if store.note_paid(self.price, own) != own:
+            raise PrivacyError(
+                "this site began the run with other rows, for which it has paid, and goes on with those only. Give "
+                "the rows with which it began."
+            )
+        if entry is not None:
+            entry.start(store.new_token)
+
+    def _entry(self, store: Store) -> Reservation | None:
+        """The entry that pays; refuses one that was started and of which the memory does not know the last token."""
         if self.ledger is None or self.dataset is None or self.bill is None:
-            store.note_paid(self.price)
+            return None
+        entry = self.ledger.reserve(
+            self.dataset, self.bill, label=self.label, run_id=self.run, delta=self.delta, resumes=True
+        )
+        if entry.status == "started" and entry.token not in store.values("token"):
+            raise RunRepeatedError(
+                f"entry {entry.entry} of this run was started, and the site's memory is missing or an older copy: "
+                "what it answered is not known, so nothing more is answered. Give the folder with which it began.",
+                entry.entry,
+                entry.status,
+            )
+        return entry
+
+    def confirm(self, store: Store) -> None:
+        """Note in the ledger that the run is over; nothing happens where it was not paid for, or that is noted."""
+        if self.ledger is None or self.dataset is None or store.paid() is None:
+            return
+        entry = self.ledger.find_run(self.dataset, self.run)
+        if entry is None or entry.status != "started":
             return
         try:
-            reservation = self.ledger.reserve(
-                self.dataset, self.bill, label=self.label, run_id=self.run, delta=self.delta
-            )
-            store.note_paid(self.price)
-            reservation.start()
-        except RunRepeatedError:
-            if known is None or not self._begun(self.ledger, self.dataset, self.bill):
-                raise
-
-    def _begun(self, ledger: Ledger, dataset: str, bill: Cost) -> bool:
-        """Whether the ledger knows this run as started, at this price."""
-        entries = [entry for entry in ledger.entries(dataset) if entry.run_id == self.run and entry.counts]
-        own = canonical_json(write_cost(bill))
-        return any(entry.status == "started" and canonical_json(entry.content) == own for entry in entries)
+            found = self._entry(store)
+            assert found is not None
+            found.confirm()
+        except LedgerNotWrittenError as failure:  # what was paid for is there, and the next message tries again
+            warnings.warn(f"the ledger could not note that the run is over: {failure}", stacklevel=2)
 
 
 class SiteParticipant(Participant[AgreedBySites, Task]):
@@ -177,6 +201,14 @@ class SiteParticipant(Participant[AgreedBySites, Task]):
     def _answers(self) -> list[Receipt]:
         """What is drawn in all rounds: known beforehand, since clip and price are."""
 
+    def _mark_rows(self, key: bytes) -> str:
+        """A keyed mark of the rows, by which other ones are known after a restart; empty where nothing is private."""
+        return self._row_mark(key) if self.protocol.private else ""
+
+    @abstractmethod
+    def _row_mark(self, key: bytes) -> str:
+        """A keyed mark of the rows: equal for equal rows."""
+
     @abstractmethod
     def _round_change(self, w: Vector) -> Vector:
         """What this site changes in a model: noisy, or of a site that trusts the server."""
@@ -190,17 +222,39 @@ class SiteParticipant(Participant[AgreedBySites, Task]):
         return asked.run, asked.round, asked.w.size, asked
 
     def _claim_and_report(self, asked: Task, task: bytes) -> bytes:
-        if not self._paid:
-            self._payment.pay(self._store)
-            self._paid = True
-        kept = self._store.claim(asked.round, message_digest(bytes(task)))
-        if kept is not None:
-            return kept
+        with self._store.alone():
+            if not (self._paid or self._store.over):
+                self._payment.pay(self._store, self._mark_rows)
+                self._paid = True
+            report = self._store.answer_once(asked.round, message_digest(bytes(task)), lambda: self._report(asked))
+            if asked.round == self.protocol.rounds - 1:
+                self._end()
+            return report
+
+    def _report(self, asked: Task) -> bytes:
         change = np.nan_to_num(self._round_change(asked.w), posinf=0.0, neginf=0.0)
         held = project_ball(change, self.protocol.radius * (1 - 1e-9))
-        report = Report(self.protocol.identity, asked.round, self._number, held, self._release).to_bytes()
-        self._store.keep(asked.round, report)
-        return report
+        return Report(self.protocol.identity, asked.round, self._number, held, self._release).to_bytes()
+
+    def finish(self, end: bytes) -> None:
+        """Confirm the entry of the ledger, since the server says that all rounds are closed; compute nothing more.
+
+        Raises
+        ------
+        MessageError
+            If the message is not the end of this run.
+        """
+        run, turn, size, _ = self._read_task(end)
+        if (run, turn, size) != (self.protocol.identity, self.protocol.rounds, 0):
+            raise MessageError("the message is not the end of this run.")
+        with self._lock, self._store.alone():
+            self._end()
+
+    def _end(self) -> None:
+        """Note that the run is over: in the memory, and then in the ledger. The same may be noted again."""
+        self._store.note_over()
+        self._payment.confirm(self._store)
+        self._store.forget_key()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"

@@ -9,7 +9,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import cast
 
 import numpy as np
 
@@ -18,9 +17,9 @@ from ...algorithms.federated import FedHT
 from ...core import Budget, PrivacyError, Statement, checks
 from ...core.facts import Vector
 from ...core.mechanisms import Randomness
-from ...core.regular_files import same_file
 from ...estimators.linear import SparseLinear
 from ...fitting import FitPlan, FitRequest, Seed, Shape, default_delta, models_of, plan_fit
+from ...fitting.shapes import refuse_shapes
 from ...oracles.client_updates import ClientUpdates, changes_plan
 from ...oracles.noise_info import PricedNoise
 from ...queries.kinds import Gradient
@@ -31,7 +30,6 @@ from .certificate import ONE_STATE, SECRET_COINS, TRUSTED, state_federation, sta
 from .coordinator import SiteCoordinator, weights_of_sites
 from .participant import bill_digest
 from .protocol import Protocol
-from .saved import Saved
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,12 +107,13 @@ class Server(SiteCoordinator[Protocol, SparseLinear]):
     site_privacy : SitePrivacy or None
         Protect whole sites, where they trust this server; with ``recipe="fedsgd_ht"``.
     state : path or None
-        A file that is written before and after every round is closed; required with `site_privacy`.
+        A file that must not exist yet; what came in is stored in it and beside it, so that the run
+        goes on after a crash: see `open`. Required with `site_privacy`.
     random_state : int or None
         Of the server's own noise; seeds are for tests.
     nonce : str or None
-        None: a new run. `resume` gives the one of the run that goes on; with `site_privacy` the run
-        must be that of `state`.
+        None: a new run. `open` and `resume` give the one of the run that goes on, which must be
+        that of `state`.
 
     Examples
     --------
@@ -174,11 +173,7 @@ class Server(SiteCoordinator[Protocol, SparseLinear]):
             noise = bill_digest(PlanCost.of(priced), seeded=not self._randomness.secure)
         start = np.concatenate([self._prepared.facts.first()] * self._prepared.models)
         super().__init__(protocol, start, least_sites, state, noise)
-        if nonce is None:
-            self._begin()
-        elif self._changes is not None:
-            assert state is not None
-            self._load(Saved.read(state), state)
+        self._begin(nonce)
 
     def _invite(self) -> Sequence[int]:
         return super()._invite() if self._changes is None else self._changes.invite(self._randomness)
@@ -193,34 +188,6 @@ class Server(SiteCoordinator[Protocol, SparseLinear]):
         parts = [(weight, change.reshape(models, -1)) for weight, change in moved]
         each = enumerate(w.reshape(models, -1))
         return np.concatenate([self._loop.average(one, [(p, c[k]) for p, c in parts], free) for k, one in each])
-
-    # ---------------------------------------------------------------------------------------------- rounds
-
-    @classmethod
-    def resume(cls, path: str | PathLike[str], estimator: SparseLinear, **arguments: object) -> Server:
-        """The server that was saved.
-
-        Parameters
-        ----------
-        path : str or Path
-            With `site_privacy` it is the `state` of the server, and no other one may be given.
-        estimator, arguments
-            As they were given to the server that was saved; with others the file is refused.
-
-        Raises
-        ------
-        DataError
-            If the file is not a saved server of these settings, was edited, or contradicts itself.
-        """
-        saved = Saved.read(path)
-        if arguments.get("site_privacy") is not None:
-            state = arguments.pop("state", None)
-            if state is not None and not same_file(path, cast("str", state)):
-                raise PrivacyError("a run that protects whole sites goes on with its own state: leave state=None.")
-            return cls(estimator, **arguments, state=path, nonce=saved.nonce or None)  # type: ignore[arg-type]
-        server = cls(estimator, **arguments, nonce=saved.nonce or None)  # type: ignore[arg-type]
-        server._load(saved, path)
-        return server
 
     # ---------------------------------------------------------------------------------------------- the model
 
@@ -263,6 +230,7 @@ def _prepare(request: FitRequest, n_rows: int, n_features: int, sparse: bool) ->
         )
     models = models_of(request.classes)
     prepared = plan_fit(request, Shape(n_rows=n_rows, n_features=n_features, sparse=sparse, models=models))
+    refuse_shapes(prepared.request)
     if not isinstance(prepared.solver, FedHT):
         raise PrivacyError("sites run federated recipes: recipe='dp_fedsgd_ht', 'dp_fedgd_ht' or 'fedsgd_ht'.")
     return prepared

@@ -94,6 +94,7 @@ def fit_shared(
     if prepared.priced is None:
         raise PrivacyError("sites make noise in shares, and this recipe has none.")
     check_shareable(prepared.plan)
+    sources = [source.expanded(prepared.request.basis) for source in sources]
     bill = single_site_bill(prepared.priced, honest)
     assumed = (
         f"at least {honest} of the {len(names)} sites are asked the same questions, add their "

@@ -14,6 +14,7 @@ from ...fitting import Session, public_rows
 from ...fitting.request import Seed
 from ...ledger import Ledger
 from ...oracles.noise_info import PricedNoise
+from ...oracles.tape import digest_of, mark_of
 from ...queries.kinds import Gradient
 from ...rows.hosts import MemoryHost
 from ...rows.lattice import Lattice
@@ -33,12 +34,15 @@ class Site(SiteParticipant[Protocol]):
     one is answered, and each round is answered once. With a ledger the whole price is durable
     before the first report.
 
-    *Once* means: for one run, all sites that share a `memory` compute at most one report for each
-    round. The mark is on the disk before the report exists. A site that is restarted with the same
-    memory goes on with the rounds that are left, and pays nothing more; a report that was lost on
-    its way is sent again as the same bytes. Without its memory a restarted site is refused by its
-    ledger. With ``memory=None`` and no ledger this holds as long as the object lives, which is for
-    simulations.
+    *Once* means: for one run, all sites that share a `memory` give at most one report for each
+    round, and one that was given is sent again as the same bytes. A report is given after it is on
+    the disk, so one that a killed process had not stored was seen by nobody. A site that is
+    restarted with the same memory and the same rows goes on with the rounds that are left, and
+    pays nothing more; other rows are refused, by a keyed mark of those with which it began. After
+    the last round, or when the server says that all are closed (`finish`), the entry of the ledger
+    is confirmed and the key of the mark removed. Without its memory, or with an older copy of it,
+    a restarted site is refused by its ledger. With ``memory=None`` and no ledger this holds as
+    long as the object lives, which is for simulations.
 
     Protocols in which the server protects whole sites, or nobody does, are refused unless
     ``trust="server"``.
@@ -126,6 +130,9 @@ class Site(SiteParticipant[Protocol]):
         known = np.isfinite(coded)
         each = (np.where(known, coded == code, np.nan) for code in range(self.protocol.models))
         return [MemoryHost(shown, target, self._facts, exact=exact) for target in each]
+
+    def _row_mark(self, key: bytes) -> str:
+        return digest_of([mark_of(host, key) for host in self._hosts])
 
     # ---------------------------------------------------------------------------------------------- rounds
 

@@ -12,6 +12,7 @@ from ...core.facts import Vector
 from ...core.statement import Receipt
 from ...estimators.linear import SparseLinear
 from ...fitting import FitRequest, Shape, plan_fit, rescaled_rows
+from ...fitting.shapes import refuse_shapes
 from ...fitting.statement import DEVICES, complete, draft_fit
 from ...oracles.local import LocalNoise, Randomiser
 from ...queries.kinds import Gradient, Query, RandomizedLabels
@@ -89,6 +90,7 @@ class Server(Coordinator[Protocol, Report, SparseLinear]):
         request = self._estimator.request()
         classes = _two_classes(request)
         self._prepared = plan_fit(request, Shape(n_rows=n_people, n_features=n_features))
+        refuse_shapes(self._prepared.request)
         if self._prepared.priced is None or not self._prepared.plan.local:
             raise PrivacyError("devices answer recipes of the local model only, such as recipe='ldp_iht'.")
         self._loss = request.loss

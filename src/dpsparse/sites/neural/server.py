@@ -14,7 +14,6 @@ from ...core.release import release
 from ...ops import hard_threshold
 from ..federated.certificate import state_federation
 from ..federated.coordinator import SiteCoordinator, weights_of_sites
-from ..federated.saved import Saved
 from ..rounds.protocol import LARGEST_BOUND
 from .gradients import LARGEST_CLIP, SMALLEST_CLIP, RowGradients
 from .network import SparseNetwork
@@ -97,16 +96,13 @@ class NetworkServer(SiteCoordinator[NetworkProtocol, SparseNetwork]):
         )
         protocol.check()
         super().__init__(protocol, hard_threshold(gradients.start(), sparsity), least_sites, state)
+        self._begin(nonce)
 
     def _step(self, w: Vector, _: int, came: dict[int, Vector]) -> Vector:
         moved = w.copy()
         for number, change in came.items():
             moved += self.protocol.weights[number] * change
         return hard_threshold(moved, self.protocol.sparsity)
-
-    def resume(self, path: str | PathLike[str]) -> None:
-        """Go on where a server of the same settings and nonce was saved."""
-        self._load(Saved.read(path), path)
 
     def model(self) -> SparseNetwork:
         """The network with its statement.

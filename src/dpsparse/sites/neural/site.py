@@ -67,6 +67,9 @@ class NetworkSite(SiteParticipant[NetworkProtocol]):
     def _answers(self) -> list[Receipt]:
         return [] if self._priced is None else [receipt(self._priced, self.protocol.clip)] * self.protocol.turns
 
+    def _row_mark(self, key: bytes) -> str:
+        return self._rows.mark(key)
+
     def _round_change(self, w: Vector) -> Vector:
         protocol, plan = self.protocol, self.protocol.round_plan()
         asked = plan if self._priced is None else replace(self._priced, plan=plan)

@@ -9,10 +9,12 @@ import hashlib
 import json
 import math
 import os
+import secrets
 import stat
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -30,7 +32,16 @@ LARGEST_REPORT = 2**26
 #: Sums of epsilons may exceed what is allowed by this part, which rounding makes.
 ROUNDING = 1e-12
 
+#: Bytes of the key with which a site marks its rows.
+KEY = 32
+
 ANSWERED = "this site has answered this round already, and answers no second time."
+LOST = f"{ANSWERED[:-1]}: the report that it gave is no longer in its memory."
+OVER = "this run is over for this site, and nothing more is computed for it."
+NO_KEY = (
+    "the file with the key of this site's run is missing from its memory, so that its rows cannot be compared with "
+    "those of earlier rounds. Restore it."
+)
 DAMAGED = "the file in which answers are remembered is damaged. What was answered is not known, so nothing is answered."
 
 Mark = dict[str, Any]
@@ -62,25 +73,48 @@ class Store(ABC):
 
     @abstractmethod
     def keep(self, number: int, report: bytes) -> None:
-        """Keep the report of a round, which may be sent again."""
+        """Keep a report, which may be sent again."""
 
     @abstractmethod
     def kept(self, number: int) -> bytes | None:
-        """The report of a round; None if it was not kept."""
+        """A report; None if it was not kept."""
+
+    @abstractmethod
+    def alone(self) -> AbstractContextManager[None]:
+        """Nobody else who shares this store is inside at the same time."""
+
+    @abstractmethod
+    def key(self, *, new: bool) -> bytes:
+        """The secret key of this run; a `new` one is drawn if there is none, and else its loss is refused."""
+
+    @abstractmethod
+    def forget_key(self) -> None:
+        """Remove the key, which nothing depends on any more."""
 
     # ---------------------------------------------------------------------------------------------- rounds of one run
 
+    def values(self, name: str) -> list[str]:
+        """What was marked under a name, oldest first."""
+        return [str(mark[name]) for mark in self.marks() if name in mark]
+
     def paid(self) -> str | None:
         """The digest of the price at which this run was marked as paid for; None: it was not."""
-        return next((str(mark["paid"]) for mark in self.marks() if "paid" in mark), None)
+        return next(iter(self.values("paid")), None)
 
-    def note_paid(self, price: str) -> None:
-        """Mark this run as paid for; the first price stays."""
-        self.add(lambda marks: None if any("paid" in mark for mark in marks) else {"paid": price})
+    def note_paid(self, price: str, rows: str = "") -> str:
+        """Mark this run as paid for, with a mark of its rows; the first ones stay. Returns the mark of the rows."""
+        self.add(lambda marks: None if any("paid" in mark for mark in marks) else {"paid": price, "rows": rows})
+        return self.values("rows")[0]
+
+    def new_token(self) -> str:
+        """A token that is durable here, and that a ledger is then given: it knows an older copy of this store by it."""
+        token = secrets.token_hex(16)
+        self.add(lambda _: {"token": token})
+        return token
 
     def noted(self) -> frozenset[int]:
         """The rounds that were marked."""
-        return frozenset(int(mark["round"]) for mark in self.marks() if "round" in mark)
+        return frozenset(map(int, self.values("round")))
 
     def note(self, number: int, task: bytes) -> str | None:
         """Mark a round; returns the task, hexadecimal, for which it was marked before, and None if it was not."""
@@ -93,18 +127,43 @@ class Store(ABC):
         self.add(mark)
         return str(earlier[0]["task"]) if earlier else None
 
-    def claim(self, number: int, task: bytes) -> bytes | None:
-        """Mark a round that is about to be answered; or return the report that was given to the same task before.
+    @property
+    def over(self) -> bool:
+        """Whether nothing more is computed for this run."""
+        return bool(self.values("over"))
 
-        Raises `PrivacyError` if the round was answered to another task, or its report is lost.
+    def note_over(self) -> None:
+        """Mark this run as over."""
+        self.add(lambda marks: None if any("over" in mark for mark in marks) else {"over": 1})
+
+    def answer_once(self, number: int, task: bytes, compute: Callable[[], bytes]) -> bytes:
+        """The report of a round: computed for one task, stored, and the same bytes from then on. Call it `alone`.
+
+        Guarantee
+        ---------
+        A report is returned only after it is stored, and after the mark that says so. Where that
+        mark is missing, whoever computed the report was killed before anybody saw it, and it is
+        computed again, for the same task; where it is there, nothing is computed any more.
+
+        Raises
+        ------
+        PrivacyError
+            If the round was answered to another task, its report is lost, or the run is over.
         """
-        known = self.note(number, task)
-        if known is None:
-            return None
-        report = self.kept(number) if known == task.hex() else None
-        if report is None:
+        if self.note(number, task) not in (None, task.hex()):
             raise PrivacyError(ANSWERED)
-        return report
+        given = [mark["report"] for mark in self.marks() if mark.get("given") == number]
+        if not given:
+            if self.over:
+                raise PrivacyError(OVER)
+            report = compute()
+            self.keep(number, report)
+            self.add(lambda _: {"given": number, "report": _digest(report)})
+            return report
+        stored = self.kept(number)
+        if stored is None or _digest(stored) != given[0]:
+            raise PrivacyError(LOST)
+        return stored
 
     # ---------------------------------------------------------------------------------------------- runs of one person
 
@@ -138,6 +197,8 @@ class MemoryStore(Store):
         self._process = os.getpid()
         self._marks: list[Mark] = []
         self._reports: dict[int, bytes] = {}
+        self._alone = threading.Lock()
+        self._key = secrets.token_bytes(KEY)
 
     def marks(self) -> list[Mark]:
         """The marks so far."""
@@ -160,19 +221,31 @@ class MemoryStore(Store):
         """A report that was kept."""
         return self._reports.get(number)
 
+    def alone(self) -> AbstractContextManager[None]:
+        """One thread at a time."""
+        return self._alone  # type: ignore[return-value]
+
+    def key(self, *, new: bool) -> bytes:
+        """As long as this object lives."""
+        return self._key
+
+    def forget_key(self) -> None:
+        """Nothing is stored."""
+
 
 class FileStore(Store):
     """Remembers in a file of its own: the answers of one person's device, or the rounds of one run of a site.
 
     Guarantee
     ---------
-    A mark is on the disk before `add` returns, and so before a report exists: a crash at any moment
-    counts as answered. Processes that share the file take turns by a lock of the operating system,
-    so restarts, forks and copies of the program answer once together. A file that is damaged, or
-    ends in the middle of a line, allows nothing. A report is sent again only as the same bytes, to
+    A mark is on the disk before `add` returns. Processes that share the file take turns by a lock
+    of the operating system, so restarts, forks and copies of the program answer once together. A
+    file that is damaged, or ends in the middle of a line, allows nothing; a line that a full disk
+    cut off is removed at once. The answer of a device counts from its mark on; the report of a
+    site from when it is stored (`answer_once`), and it is sent again only as the same bytes, to
     the same task. Whoever removes the file, or gives an older copy back, makes a device forget:
     keep it where its owner keeps keys, and out of backups that are restored. A site that has
-    forgotten a run is refused by its ledger.
+    forgotten a run, or has a copy from before its last restart, is refused by its ledger.
 
     Parameters
     ----------
@@ -222,26 +295,36 @@ class FileStore(Store):
             ) from None
 
     def _append(self, make: Callable[[list[Mark]], Mark | None]) -> None:
-        try:
-            import fcntl
-        except ImportError:
-            raise PrivacyError(
-                "this system has no locks for files. Devices may be given a function that stores "
-                "their answers: memory=..."
-            ) from None
-        handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        with _locked(self.path, os.O_APPEND) as handle:
             mark = make(self._marks(handle))
             if mark is None:
                 return
-            line = _line(mark)
+            line, before = _line(mark), os.fstat(handle).st_size
             if os.write(handle, line) != len(line):
+                os.ftruncate(handle, before)
                 raise OSError(None, "the disk is full")
             os.fsync(handle)
-        finally:
-            os.close(handle)
         sync_folder(self.path.parent)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """One process and thread at a time, by a file that the operating system locks; it is free when they end."""
+        with _locked(self.path.with_suffix(".lock")):
+            yield
+
+    def key(self, *, new: bool) -> bytes:
+        """The key in a file of its own, for the owner alone."""
+        path = self.path.with_suffix(".key")
+        if not path.exists():
+            if not new:
+                raise PrivacyError(NO_KEY)
+            with open_whole(path, 0o600) as file:
+                file.write(secrets.token_bytes(KEY))
+        return read_bytes(path, KEY, "the key of this site's run")
+
+    def forget_key(self) -> None:
+        """Remove its file."""
+        self.path.with_suffix(".key").unlink(missing_ok=True)
 
     def keep(self, number: int, report: bytes) -> None:
         """Keep a report; it appears whole or not at all."""
@@ -254,6 +337,10 @@ class FileStore(Store):
             return read_bytes(self._report(number), LARGEST_REPORT, "a report of this site")
         except FileNotFoundError:
             return None
+
+    def forget(self, number: int) -> None:
+        """Remove a report that is not needed any more."""
+        self._report(number).unlink(missing_ok=True)
 
     def _report(self, number: int) -> Path:
         return self._reports.with_name(f"{self._reports.name}-{number}.report")
@@ -311,13 +398,30 @@ def check_claim(claim: AnswerClaim, earlier: Sequence[AnswerClaim], epsilon: flo
         )
 
 
+@contextmanager
+def _locked(path: Path, flags: int = 0) -> Iterator[int]:
+    """A file that is made for its owner alone, open, and locked by the operating system."""
+    try:
+        import fcntl
+    except ImportError:
+        raise PrivacyError(
+            "this system has no locks for files. Devices may be given a function that stores their answers: memory=..."
+        ) from None
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | flags, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield handle
+    finally:
+        os.close(handle)
+
+
 def _line(mark: Mark) -> bytes:
-    content = json.dumps(mark, sort_keys=True)
-    return f"{_digest(content)} {content}\n".encode()
+    content = json.dumps(mark, sort_keys=True).encode()
+    return _digest(content).encode() + b" " + content + b"\n"
 
 
-def _digest(content: str) -> str:
-    return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=8).hexdigest()
 
 
 def _read(content: bytes, largest: int) -> list[Mark]:
@@ -327,7 +431,7 @@ def _read(content: bytes, largest: int) -> list[Mark]:
         found = []
         for line in content.decode("ascii").splitlines():
             check, _, text = line.partition(" ")
-            if check != _digest(text):
+            if check != _digest(text.encode()):
                 raise ValueError
             found.append(dict(parse_json(text)))
         return found
