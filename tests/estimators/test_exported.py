@@ -68,6 +68,12 @@ def test_sparse_rows_and_frames_too(fitted):
     assert np.abs(named.to_sklearn().predict_proba(frame) - named.predict_proba(frame)).max() <= 1e-12
 
 
+def test_curves_are_exported_with_their_terms():
+    model = SparseClassifier(**FITS, feature_bound=3.0, shapes="smooth").fit(X, TWO)
+    assert model.coef_.shape[1] > X.shape[1]
+    assert np.abs(model.to_sklearn().predict_proba(X) - model.predict_proba(X)).max() <= 1e-12
+
+
 def test_joblib_keeps_it(fitted):
     joblib = pytest.importorskip("joblib")
     for name in ("one versus the rest", "regression"):

@@ -28,11 +28,12 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
     `sparsity`, `recipe` and `ledger`. All arguments,
     in five groups:
 
-    - **budget**: `epsilon`, `delta`, `budget`, `adjacency`, `n_rows`, and a durable one:
+    - **budget**: `epsilon`, `delta`, `budget`, `adjacency`, `unit`, `n_rows`, and a durable one:
       `ledger`, `dataset`, `label`, `run_id`, `resume`;
     - **public facts**: `row_norm`, `feature_bound`, `feature_center`,
       `target_bound`, `target_center`, `on_missing`, `check_bounds`, `check_cells`;
-    - **model**: `sparsity`, `loss`, `penalty`, `alpha`, `l1_ratio`, `box`, `fit_intercept`, `start`;
+    - **model**: `sparsity`, `loss`, `shapes`, `groups`, `penalty`, `alpha`, `l1_ratio`, `box`,
+      `fit_intercept`, `start`;
     - **algorithm**: `recipe`, `noise`, `accept`, `intervals`, `interval_target`, `keep_path`;
     - **running**: `memory_limit`, `random_state`, `verbose`.
 
