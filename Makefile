@@ -15,8 +15,11 @@ ORDER ?= $(shell date +%s)
 demo: $(READY)
 	$(BIN)/dpsparse demo --out out
 
+# One package: make test ROOM=losses (a folder of tests/, a package of src/dpsparse, or a path).
+ROOM ?=
+
 test: $(READY)
-	$(BIN)/python -m pytest -n auto -m "not slow and not cluster"
+	$(BIN)/python -m pytest -n auto -m "not slow and not cluster" $(if $(ROOM),$(or $(wildcard tests/$(ROOM) src/dpsparse/$(ROOM) $(ROOM)),$(wildcard tests/*/$(ROOM) src/dpsparse/*/$(ROOM)),tests/$(ROOM)))
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -n auto -m "slow and not cluster"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 
 import numpy as np
 import pytest
@@ -65,6 +66,12 @@ def test_sparse_rows_and_frames_too(fitted):
     frame = pd.DataFrame(X, columns=list("abcdef"))
     named = SparseClassifier(**FITS, **BOUNDS).fit(frame, TWO)
     assert np.abs(named.to_sklearn().predict_proba(frame) - named.predict_proba(frame)).max() <= 1e-12
+
+
+def test_curves_are_exported_with_their_terms():
+    model = SparseClassifier(**FITS, feature_bound=3.0, shapes="smooth").fit(X, TWO)
+    assert model.coef_.shape[1] > X.shape[1]
+    assert np.abs(model.to_sklearn().predict_proba(X) - model.predict_proba(X)).max() <= 1e-12
 
 
 def test_joblib_keeps_it(fitted):
@@ -168,6 +175,16 @@ def test_arguments_of_other_libraries_are_answered():
     with pytest.raises(ValueError, match="alpha="):
         SparseClassifier().set_params(C=1.0)
     assert SparseClassifier(l1_ratio=0.2).get_params()["l1_ratio"] == 0.2
+
+
+@pytest.mark.parametrize("kind", [SparseClassifier, SparseRegressor])
+def test_every_argument_is_in_one_of_the_five_groups(kind):
+    groups = kind.__doc__.split("in five groups:")[1].split("Parameters")[0]
+    named = re.findall(r"`(\w+)`", groups)
+    assert sorted(named) == sorted(kind().get_params())
+    first = re.findall(r"`(\w+)`", kind.__doc__.split("matter first:")[1].split("All arguments")[0])
+    assert len(first) == 8
+    assert set(first) <= set(named)
 
 
 def test_no_argument_of_ours_is_called_foreign():

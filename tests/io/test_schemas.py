@@ -100,6 +100,7 @@ def test_a_parquet_schema(tmp_path):
 
 
 def test_stata_labels(tmp_path):
+    pytest.importorskip("pyreadstat", reason="pyreadstat is not installed")
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"age": [41.0], "sex": pd.Categorical(["f"], categories=["f", "m"]), "name": ["secret"]})
     frame["day"] = pd.to_datetime(["2020-01-01"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 import sys
 from dataclasses import dataclass
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
@@ -134,6 +135,11 @@ def look_up(command: str) -> None:
         path = ROOT / arguments[1].replace(".", "/")
         ours = (ROOT / arguments[1].split(".")[0]).is_dir()
         assert path.is_dir() or path.with_suffix(".py").exists() if ours else find_spec(arguments[1]), command
+    elif program == "pip":
+        extras = re.fullmatch(r"dpsparse\[([\w,]+)\]", arguments[-1])
+        known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+        assert extras is not None, f"{command}: name a package of ours with its extras"
+        assert set(extras[1].split(",")) <= set(known), f"{command}: pyproject.toml has no such extra"
     elif program == "python":
         assert (ROOT / arguments[0]).exists(), command
     else:

@@ -15,7 +15,7 @@ from pages.prepared import PREPARED
 #: Pages that are made from the results of long runs: their commands are looked up.
 STUDIES = "docs/papers/"
 #: Why blocks do not run, and how many of them at most.
-REASONS = {"needs a cluster": 14, "takes long": 4}
+REASONS = {"needs a cluster": 14, "needs other packages": 1, "takes long": 4}
 PAGES = [page for page in pages() if blocks(page)]
 WITH_CODE = [page for page in PAGES if not page.startswith(STUDIES)]
 
@@ -65,7 +65,14 @@ def test_commands_that_do_not_run_exist():
 
 
 @pytest.mark.parametrize(
-    "command", ["dpsparse fit rows.csv --epsilom 2", "make tea", "python -m benchmarks.nothing", "rm -r x"]
+    "command",
+    [
+        "dpsparse fit rows.csv --epsilom 2",
+        "make tea",
+        "python -m benchmarks.nothing",
+        "rm -r x",
+        "pip install dpsparse[tea]",
+    ],
 )
 def test_a_command_that_does_not_exist_is_found(command):
     with pytest.raises(AssertionError):

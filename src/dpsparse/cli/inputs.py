@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from glob import has_magic
 from pathlib import Path
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from ..io.tabular import CsvForm
     from ..rows.hosts import ClusterRows
 
+Command = Callable[..., None]
 
-def csv_options(command: Any) -> Any:
+
+def csv_options(command: Command) -> Command:
     """Add the options that say how a CSV file is written; `csv_form` reads them."""
     command = click.option("--encoding", help="Encoding of a CSV file, such as cp1252. Default: utf-8.")(command)
     return click.option("--delimiter", help="What separates the cells of a CSV file: ';', '|' or tab. Default: ','.")(
@@ -28,7 +30,7 @@ def csv_options(command: Any) -> Any:
     )
 
 
-def sample_options(command: Any) -> Any:
+def sample_options(command: Command) -> Command:
     """Add the options for files of genomics."""
     command = click.option(
         "--fill", type=float, help="PLINK, AnnData: public value in place of a missing genotype or entry."

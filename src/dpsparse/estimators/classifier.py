@@ -32,6 +32,19 @@ class SparseClassifier(ClassifierMixin, SparseLinear):  # type: ignore[misc]
     keeps or drops a feature for all classes together; one versus the rest, each model has this
     number of features of its own.
 
+    Eight arguments matter first: `epsilon`, `delta`, `row_norm`, `feature_bound`, `classes`,
+    `sparsity`, `recipe` and `ledger`. All arguments,
+    in five groups:
+
+    - **budget**: `epsilon`, `delta`, `budget`, `adjacency`, `unit`, `n_rows`, and a durable one:
+      `ledger`, `dataset`, `label`, `run_id`, `resume`;
+    - **public facts**: `row_norm`, `feature_bound`, `feature_center`,
+      `classes`, `on_missing`, `check_bounds`, `check_cells`;
+    - **model**: `sparsity`, `loss`, `shapes`, `groups`, `penalty`, `alpha`, `l1_ratio`, `box`,
+      `fit_intercept`, `start`;
+    - **algorithm**: `recipe`, `noise`, `accept`, `intervals`, `keep_path`;
+    - **running**: `memory_limit`, `random_state`, `verbose`.
+
     Parameters
     ----------
     epsilon, delta, budget, sparsity, row_norm, feature_bound, feature_center, recipe, penalty, \
@@ -39,8 +52,8 @@ alpha, l1_ratio, box, adjacency, n_rows, fit_intercept, start, keep_path, noise,
 label, run_id, resume, accept, on_missing, check_bounds, check_cells, intervals, unit, shapes, groups, \
 memory_limit, random_state, verbose
         As in `SparseRegressor`.
-    loss : Loss or None
-        None: logistic loss.
+    loss : Loss, str or None
+        None: logistic loss, which is also ``"logistic"``.
     classes : array or None
         The possible classes. None: taken from y, and listed in the statement as an assumption.
         If given, no label is ever refused: records of any other class, or of none, are empty.

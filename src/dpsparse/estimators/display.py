@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from os import PathLike
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from sklearn.utils import estimator_html_repr
 
@@ -57,17 +57,17 @@ class StatementMixin:
         """The fitted model as a plain scikit-learn pipeline, which predicts the same.
 
         Its steps encode a table (for a model with a data dictionary), clip rows to the declared bounds, and apply a
-        `LogisticRegression`, a `OneVsRestClassifier` of them, or a linear regression, with the coefficients set. For
+        logistic regression, one for each class versus the rest, or a linear regression, with the coefficients set. For
         joblib, MLflow, skl2onnx and whatever else takes scikit-learn models. It refuses to be fitted.
         """
         from .exported import to_sklearn
 
         if "statement_" not in vars(self):
             raise AttributeError("there is no model to export yet: fit the estimator first.")
-        return to_sklearn(cast(Any, self))
+        return to_sklearn(self)
 
     def to_onnx(self) -> ModelProto:
-        """The fitted model as an ONNX graph that computes in double precision; needs the extra `onnx`.
+        """The fitted model as an ONNX graph that computes in double precision; needs skl2onnx.
 
         The input is ``X``, doubles of shape (rows, n_features). A model with a data dictionary has one input of shape
         (rows, 1) for each feature: doubles for numbers, truth values (0 or 1) and dates (days since 1970-01-01), with
@@ -77,7 +77,7 @@ class StatementMixin:
 
         if "statement_" not in vars(self):
             raise AttributeError("there is no model to export yet: fit the estimator first.")
-        return to_onnx(cast(Any, self))
+        return to_onnx(self)
 
     def card(self) -> ModelCard:
         """A model card from the statement: ``print(model.card())``, or ``model.card().save("card.md")``.
@@ -88,7 +88,7 @@ class StatementMixin:
 
         if "statement_" not in vars(self):
             raise AttributeError("there is no model card yet: fit the estimator first.")
-        return card_of(cast(Any, self))
+        return card_of(self)
 
     def _shown_model(self) -> SparseLinear:
         """The linear model inside: that of a search, the last step of a pipeline, or itself."""

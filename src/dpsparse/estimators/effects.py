@@ -18,6 +18,7 @@ from ..io.dictionary.units import INTERCEPT, Contrast
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .intervals import Intervals
     from .linear import SparseLinear
 
 
@@ -62,7 +63,7 @@ class Effects(Sequence[Effect]):
     """
 
     def __init__(
-        self, rows: Sequence[tuple[Contrast, Effect]], classes: Sequence[Any] | None, level: float | None
+        self, rows: Sequence[tuple[Contrast, Effect]], classes: Sequence[object] | None, level: float | None
     ) -> None:
         self._rows, self._classes, self.level = tuple(rows), classes, level
 
@@ -147,7 +148,7 @@ def effects_of(model: SparseLinear, level: float) -> Effects:
     return Effects(rows, labels, None if covariance is None else level)
 
 
-def _coefficients(model: Any, intervals: Any) -> tuple[Vector, Vector | None]:
+def _coefficients(model: SparseLinear, intervals: Intervals | None) -> tuple[Vector, Vector | None]:
     """Coefficients by column with the intercept last, zero for curves; their covariance where there are intervals."""
     theta = np.column_stack([np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)])
     covariance, terms = None, theta.shape[1] - 1

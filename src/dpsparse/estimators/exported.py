@@ -6,7 +6,7 @@ budget and no statement, and it refuses to be fitted, because that would read da
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, NoReturn, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,11 +27,12 @@ from ..rows import refuse_missing
 from ..rows.margins import served
 from ..rows.missing import AT_PREDICTION
 from ..rows.row_bounds import RowBounds
+from ..rows.shapes import Basis
 from .input_checks import read_source
 
 if TYPE_CHECKING:
-    from .files import Fitted
-    from .linear import SparseLinear
+    from .classifier import SparseClassifier
+    from .regressor import SparseRegressor
 
 REFUSAL = (
     "this pipeline is a published model that to_sklearn() made: fitting it would read the data "
@@ -48,28 +49,33 @@ class RowClipper(OnnxStep, TransformerMixin, BaseEstimator):  # type: ignore[mis
     ----------
     bounds : RowBounds or None
         None: rows stay as they are.
+    basis : Basis or None
+        The public map of a model with shapes, which is applied first.
     """
 
-    def __init__(self, bounds: RowBounds | None) -> None:
+    def __init__(self, bounds: RowBounds | None, basis: Basis | None = None) -> None:
         self.bounds = bounds
+        self.basis = basis
 
     def fit(self, X: object, y: object = None) -> NoReturn:
         """Refuses: the pipeline around it is not private."""
         raise PrivacyError(REFUSAL)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: object) -> NDArray[np.float64] | sp.csr_matrix:
         """Clipped rows, dense or sparse as they came. Refuses missing values."""
         source = read_source(self, X, reset=False)
         refuse_missing(source, np.zeros(0), AT_PREDICTION)
-        parts = list(served(source, self.bounds))
+        parts = list(served(source.expanded(self.basis), self.bounds))
         return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
     def onnx_width(self) -> int:
         """As many columns as come in."""
         return int(self.n_features_in_)
 
-    def onnx_graph(self, inputs: list[Any], opset: int) -> Node:
+    def onnx_graph(self, inputs: list[Node], opset: int) -> Node:
         """Entries within their bounds, then rows within their norm."""
+        if self.basis is not None:
+            raise TypeError("models with shapes are not exported to ONNX. Use to_sklearn(), or fit lines.")
         ops, at, x = operators(), {"op_version": opset}, as_double(inputs[0], opset)
         if self.bounds is None:
             return x
@@ -112,7 +118,7 @@ class ClippedRegressor(OnnxStep, RegressorMixin, BaseEstimator):  # type: ignore
         """Refuses: the pipeline around it is not private."""
         raise PrivacyError(REFUSAL)
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Predicted targets."""
         margins, mean = self.regressor.predict(X), mean_of(self.loss)
         predicted = margins if mean is None else np.asarray(mean(margins)) + self.center
@@ -122,7 +128,7 @@ class ClippedRegressor(OnnxStep, RegressorMixin, BaseEstimator):  # type: ignore
         """One prediction."""
         return 1
 
-    def onnx_graph(self, inputs: list[Any], opset: int) -> Node:
+    def onnx_graph(self, inputs: list[Node], opset: int) -> Node:
         """The margin, its link, and the range."""
         ops, at = operators(), {"op_version": opset}
         x = as_double(inputs[0], opset)
@@ -132,7 +138,7 @@ class ClippedRegressor(OnnxStep, RegressorMixin, BaseEstimator):  # type: ignore
             found = ops.OnnxAdd(self._link(ops, found, at), np.array([self.center]), **at)
         return ops.OnnxMin(ops.OnnxMax(found, np.array([self.low]), **at), np.array([self.high]), **at)
 
-    def _link(self, ops: Any, margin: Node, at: dict[str, int]) -> Node:
+    def _link(self, ops: Node, margin: Node, at: dict[str, int]) -> Node:
         if type(self.loss) is Poisson:
             return ops.OnnxExp(ops.OnnxMin(margin, np.array([self.loss.margin_bound]), **at), **at)
         known = {"sigmoid": ops.OnnxSigmoid, "tanh": ops.OnnxTanh}
@@ -144,7 +150,7 @@ class ClippedRegressor(OnnxStep, RegressorMixin, BaseEstimator):  # type: ignore
         return True
 
 
-def to_sklearn(fitted: Fitted) -> Pipeline:
+def to_sklearn(fitted: BaseEstimator) -> Pipeline:
     """A fitted estimator, private pipeline or private search as a plain scikit-learn pipeline."""
     from .linear import SparseLinear
 
@@ -152,9 +158,12 @@ def to_sklearn(fitted: Fitted) -> Pipeline:
     if "best_estimator_" in held:
         return to_sklearn(held["best_estimator_"])
     if not isinstance(fitted, SparseLinear):
-        *steps, (_, model) = cast(Any, fitted).steps
+        *steps, (_, model) = fitted.steps
         return Pipeline([*steps, *to_sklearn(model).steps])
-    clip, last = RowClipper(fitted.fitted_bounds), _classifier(fitted) if "classes_" in held else _regressor(fitted)
+    clip, last = (
+        RowClipper(fitted.fitted_bounds, fitted.basis_),
+        _classifier(fitted) if "classes_" in held else _regressor(fitted),
+    )
     clip.n_features_in_ = fitted.n_features_in_
     steps = [("clip", clip), ("model", last)]
     if "dictionary_" in held:
@@ -166,7 +175,7 @@ def to_sklearn(fitted: Fitted) -> Pipeline:
     return Pipeline(steps)
 
 
-def to_onnx(fitted: Fitted) -> Any:
+def to_onnx(fitted: BaseEstimator) -> Node:
     """The same as an ONNX graph of doubles, with the names and types of its inputs."""
     try:
         from skl2onnx import convert_sklearn
@@ -190,7 +199,7 @@ def _logistic(coef: Vector, intercept: Vector, classes: ArrayLike) -> LogisticRe
     return made
 
 
-def _classifier(model: SparseLinear) -> LogisticRegression | OneVsRestClassifier:
+def _classifier(model: SparseClassifier) -> LogisticRegression | OneVsRestClassifier:
     coef, intercept, classes = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_), model.classes_
     if classes.size == 2 or model.multinomial_:
         return _logistic(coef, intercept, classes)
@@ -203,7 +212,7 @@ def _classifier(model: SparseLinear) -> LogisticRegression | OneVsRestClassifier
     return made
 
 
-def _regressor(model: Any) -> ClippedRegressor:
+def _regressor(model: SparseRegressor) -> ClippedRegressor:
     linear = LinearRegression()
     linear.coef_, linear.intercept_, linear.n_features_in_ = model.coef_, np.float64(model.intercept_), model.coef_.size
     bound, center = model._target_range() if model.fitted_bounds is not None else (np.inf, model._target_range()[1])

@@ -15,7 +15,7 @@ from ..core.words import paragraph
 from .summary import about_bounds, keeps_dictionary, summary
 
 if TYPE_CHECKING:
-    from .files import Fitted
+    from .display import StatementMixin
 
 #: Questions that no software can answer.
 OPEN = (
@@ -80,9 +80,9 @@ class ModelCard:
         return self.markdown()
 
 
-def card_of(fitted: Fitted) -> ModelCard:
+def card_of(fitted: StatementMixin) -> ModelCard:
     """The card of a fitted estimator, private pipeline or private search."""
-    model, statement = fitted._shown_model(), fitted.statement_
+    model, statement = fitted._shown_model(), vars(fitted)["statement_"]
     held = summary(model)
     selected = sorted(held["selected"], key=lambda row: -_size(row["coefficient"]))
     kept = ("private", "epsilon", "delta", "rho", "mu", "adjacency", "unit", "recipe", "loss", "n_rows", "accountant")

@@ -24,6 +24,19 @@ from .other_libraries import explain_arguments
 class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
     """Sparse linear regression under differential privacy.
 
+    Eight arguments matter first: `epsilon`, `delta`, `row_norm`, `feature_bound`, `target_bound`,
+    `sparsity`, `recipe` and `ledger`. All arguments,
+    in five groups:
+
+    - **budget**: `epsilon`, `delta`, `budget`, `adjacency`, `unit`, `n_rows`, and a durable one:
+      `ledger`, `dataset`, `label`, `run_id`, `resume`;
+    - **public facts**: `row_norm`, `feature_bound`, `feature_center`,
+      `target_bound`, `target_center`, `on_missing`, `check_bounds`, `check_cells`;
+    - **model**: `sparsity`, `loss`, `shapes`, `groups`, `penalty`, `alpha`, `l1_ratio`, `box`,
+      `fit_intercept`, `start`;
+    - **algorithm**: `recipe`, `noise`, `accept`, `intervals`, `interval_target`, `keep_path`;
+    - **running**: `memory_limit`, `random_state`, `verbose`.
+
     Parameters
     ----------
     epsilon : float, default=1.0
@@ -46,8 +59,9 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         Public centre of the target.
     recipe : str or recipe, default="auto"
         A name from ``dpsparse.recipes.names()``, or a recipe object.
-    loss : Loss or None
-        None: squared loss.
+    loss : Loss, str or None
+        None: squared loss. By name: ``"huber"``, ``"huber:threshold=0.5"``, ``"poisson"``,
+        ``"knownlink:f=tanh"``; `dpsparse.losses.loss_names` lists them.
     penalty, alpha, l1_ratio, box
         Regularisation; added after the noise. Where columns have bounds of their own, it weighs the
         coefficients of columns in units of their half-widths, as `clip`, `step_size` and `radius`

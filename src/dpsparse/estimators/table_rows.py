@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from ..io.dictionary import TableEncoder
+import scipy.sparse as sp
+
+from ..io.dictionary import BoundedArray, TableEncoder
 
 
-def encode_table(model: Any, X: Any) -> Any:
+def encode_table(model: object, X: object) -> BoundedArray | sp.csr_matrix | None:
     """The rows of a table, encoded by the dictionary that a model keeps; None for any other rows.
 
     A table is a data frame or a dict of columns. One whose columns are the encoded ones is taken as

@@ -19,6 +19,9 @@ from ..rows.records import cut
 from .labels import Texts
 from .streams import PIECE_ENTRIES, Matrix, Piece, ReadOptions, RowStream
 
+#: Groups and arrays of HDF5, which have no types.
+Held = Any
+
 
 def h5ad_stream(file: IO[bytes], path: Path, wanted: ReadOptions) -> RowStream:
     """AnnData: X with the columns of obs that are named as covariates beside it, and one as the target."""
@@ -57,7 +60,7 @@ def holds_sparse_genes(file: IO[bytes]) -> bool:
     return isinstance(h5py.File(file, "r")["X"], h5py.Group)
 
 
-def _dense(X: Any, path: Path, width: int, fill: float | None) -> Iterator[Matrix]:
+def _dense(X: Held, path: Path, width: int, fill: float | None) -> Iterator[Matrix]:
     if X.ndim != 2 or X.shape[1] != width:
         raise DataError(f"{path}: X was expected to have one column for each entry of var.")
     step = max(1, PIECE_ENTRIES // max(1, width))
@@ -65,7 +68,7 @@ def _dense(X: Any, path: Path, width: int, fill: float | None) -> Iterator[Matri
         yield _filled(np.asarray(X[start : start + step], dtype=float), fill)
 
 
-def _csr(X: Any, path: Path, width: int, fill: float | None) -> Iterator[Matrix]:
+def _csr(X: Held, path: Path, width: int, fill: float | None) -> Iterator[Matrix]:
     if X.attrs.get("encoding-type") != "csr_matrix" or int(X.attrs["shape"][1]) != width:
         raise DataError(f"{path}: a sparse X must be stored by rows. Store it so: adata.X = adata.X.tocsr().")
     ends = np.asarray(X["indptr"][:], dtype=np.int64)
@@ -83,7 +86,7 @@ def _filled(values: NDArray[np.float64], fill: float | None) -> NDArray[np.float
     return values if fill is None else np.where(np.isnan(values), fill, values)
 
 
-def _column(table: Any, name: str, path: Path) -> NDArray[Any] | list[str]:
+def _column(table: Held, name: str, path: Path) -> NDArray[np.generic] | list[str]:
     """A column of obs or var: numbers, or a list of texts; a category that is missing is the empty text."""
     if name not in table:
         raise DataError(f"{path}: obs has no column {name!r}. Check the name: case matters.")
@@ -99,7 +102,7 @@ def _column(table: Any, name: str, path: Path) -> NDArray[Any] | list[str]:
     return held[:] if held.dtype.kind in "biuf" else held.asstr()[:].tolist()
 
 
-def _numbers(obs: Any, name: str, path: Path, fill: float | None) -> NDArray[np.float64]:
+def _numbers(obs: Held, name: str, path: Path, fill: float | None) -> NDArray[np.float64]:
     found = _column(obs, name, path)
     if isinstance(found, list):
         raise DataError(f"{path}: the covariate {name!r} is text. Encode it as numbers first.")

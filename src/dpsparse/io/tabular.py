@@ -68,7 +68,7 @@ class CsvForm:
     delimiter : str
         What stands between cells: ``,``, ``;``, ``|``, or a tab, which may be written as ``tab``.
     encoding : str
-        Such as ``utf-8``, ``latin-1``, ``cp1252`` or ``utf-16``.
+        A name of Python's codecs: UTF-8, UTF-16, Latin-1, or cp1252 of older Windows programs.
 
     Examples
     --------

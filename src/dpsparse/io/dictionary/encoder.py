@@ -180,13 +180,13 @@ class TableEncoder(OnnxStep, TransformerMixin, BaseEstimator):  # type: ignore[m
         """The number of encoded columns."""
         return self._codes().width
 
-    def onnx_types(self) -> list[tuple[str, Any]]:
+    def onnx_types(self) -> list[tuple[str, Node]]:
         """Names and types of the inputs of the ONNX graph: one for each feature of the table."""
         from .onnx_graph import input_types
 
         return input_types(self._codes())
 
-    def onnx_graph(self, inputs: list[Any], opset: int) -> Node:
+    def onnx_graph(self, inputs: list[Node], opset: int) -> Node:
         """The encoding of typed columns; texts of numbers and dates are not parsed in the graph."""
         from .onnx_graph import encoding
 

@@ -8,15 +8,13 @@ the graph: that is for whoever makes typed columns from a file.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..onnx_steps import Node, as_double, operators
 from .codes import Code, Codes
 
 
-def input_types(codes: Codes) -> list[tuple[str, Any]]:
+def input_types(codes: Codes) -> list[tuple[str, Node]]:
     """Names and types of the inputs, for skl2onnx."""
     from skl2onnx.common.data_types import DoubleTensorType, StringTensorType
 
@@ -24,7 +22,7 @@ def input_types(codes: Codes) -> list[tuple[str, Any]]:
     return [(code.column.name, kind([None, 1])) for code, kind in zip(codes.codes, kinds, strict=True)]
 
 
-def encoding(codes: Codes, inputs: list[Any], opset: int) -> Node:
+def encoding(codes: Codes, inputs: list[Node], opset: int) -> Node:
     """The encoded columns side by side, from one input for each feature."""
     columns = [
         (_labels if code.column.kind == "category" else _numbers)(code, each, opset)
@@ -34,7 +32,7 @@ def encoding(codes: Codes, inputs: list[Any], opset: int) -> Node:
     return operators().OnnxConcat(*parts, axis=1, op_version=opset)
 
 
-def _numbers(code: Code, variable: Any, opset: int) -> list[Node]:
+def _numbers(code: Code, variable: Node, opset: int) -> list[Node]:
     ops, at, x = operators(), {"op_version": opset}, as_double(variable, opset)
     gap = ops.OnnxIsNaN(x, **at)
     value = x
@@ -47,7 +45,7 @@ def _numbers(code: Code, variable: Any, opset: int) -> list[Node]:
     return [filled, as_double(gap, opset)] if code.column.gap_is_feature else [filled]
 
 
-def _labels(code: Code, variable: Any, opset: int) -> list[Node]:
+def _labels(code: Code, variable: Node, opset: int) -> list[Node]:
     ops, at, labels = operators(), {"op_version": opset}, list(code.column.labels)
     texts = ["", *labels]
     hot = ops.OnnxOneHotEncoder(variable, cats_strings=texts, zeros=1, op_version=1)

@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from ...core.errors import DataError
@@ -36,6 +37,8 @@ CHOICES, NO_DATA = ("radio", "dropdown"), ("descriptive", "file", "notes", "chec
 REDCAP_NAME, REDCAP_TYPE = "Variable / Field Name", "Field Type"
 REDCAP_CHOICES = "Choices, Calculations, OR Slider Labels"
 REDCAP_VALIDATION = "Text Validation Type OR Show Slider Number"
+#: What a description says of a column, by its own words.
+Described = Mapping[str, Any]
 
 
 def dictionary_from(path: str | Path) -> Dictionary:
@@ -100,7 +103,7 @@ def _json(path: Path) -> Iterable[Column]:
     return [_frictionless(field, schema.get("missingValues", []), ids) for field in schema["fields"]]
 
 
-def _frictionless(field: Mapping[str, Any], missing: list[str], ids: list[str]) -> Column:
+def _frictionless(field: Described, missing: list[str], ids: list[str]) -> Column:
     limits, kind = field.get("constraints", {}), KINDS.get(field.get("type", "string"))
     labels = limits.get("enum") or field.get("categories")
     labels = [each["value"] if isinstance(each, dict) else each for each in labels] if labels else None
@@ -119,7 +122,7 @@ def _frictionless(field: Mapping[str, Any], missing: list[str], ids: list[str]) 
     )
 
 
-def _csvw(column: Mapping[str, Any]) -> Column:
+def _csvw(column: Described) -> Column:
     given = column.get("datatype", "string")
     kind = {"base": given} if isinstance(given, str) else given
     title = column.get("titles", column.get("name"))
@@ -175,7 +178,7 @@ def _parquet(path: Path) -> Iterable[Column]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    def kind_of(kind: Any) -> str | None:
+    def kind_of(kind: object) -> str | None:
         if pa.types.is_boolean(kind):
             return "boolean"
         if pa.types.is_dictionary(kind):
@@ -188,26 +191,29 @@ def _parquet(path: Path) -> Iterable[Column]:
 
 
 def _stata(path: Path) -> Iterable[Column]:
-    from pandas.io.stata import StataReader
-
-    with StataReader(path) as reader:
-        labels, names = reader.value_labels(), list(reader.variable_labels())
-        sets = dict(zip(reader._varlist, reader._lbllist, strict=True))
-        formats = dict(zip(reader._varlist, reader._fmtlist, strict=True))
-    return [_labelled(name, labels.get(sets.get(name, "")), str(formats.get(name, ""))) for name in names]
+    meta = _pyreadstat().read_dta(path, metadataonly=True)[1]
+    labels, formats = meta.variable_value_labels, meta.original_variable_types
+    return [_labelled(name, labels.get(name), formats[name]) for name in meta.column_names]
 
 
 def _spss(path: Path) -> Iterable[Column]:
+    meta = _pyreadstat().read_sav(path, metadataonly=True)[1]
+    labels, formats = meta.variable_value_labels, meta.original_variable_types
+    return [_labelled(name, labels.get(name), formats[name]) for name in meta.column_names]
+
+
+def _pyreadstat() -> ModuleType:
     try:
         import pyreadstat
     except ImportError:
-        raise ImportError("reading labels of SPSS needs pyreadstat. Install it with: pip install pyreadstat") from None
-    _, meta = pyreadstat.read_sav(path, metadataonly=True)
-    labels = meta.variable_value_labels
-    return [_labelled(name, labels.get(name), meta.original_variable_types[name]) for name in meta.column_names]
+        raise ImportError(
+            "reading the labels of Stata and SPSS files needs pyreadstat. Install it with: pip install 'dpsparse[codebooks]'"
+        ) from None
+    found: ModuleType = pyreadstat
+    return found
 
 
-def _labelled(name: str, labels: Mapping[Any, str] | None, form: str) -> Column:
+def _labelled(name: str, labels: Mapping[object, str] | None, form: str) -> Column:
     """A column with value labels is a category of its labels; otherwise its format says what it is."""
     if labels:
         return _column(name, "category", categories=[str(label) for label in labels.values()])
@@ -216,7 +222,7 @@ def _labelled(name: str, labels: Mapping[Any, str] | None, form: str) -> Column:
     return _column(name, None if re.match(r"%-?\d*s|A\d", form) else "number")
 
 
-def _column(name: object, kind: str | None, bounds: tuple[Any, Any] = (None, None), **fields: Any) -> Column:
+def _column(name: object, kind: str | None, bounds: tuple[object, object] = (None, None), **fields: Any) -> Column:
     """A column with what a description says; bounds with one end are left open."""
     text = str(name)[:LONGEST_NAME]
     codes = [str(code) for code in fields.pop("missing", None) or [] if str(code).strip()]
