@@ -229,7 +229,9 @@ def test_a_dictionary_says_which_columns_bend(table, tmp_path):
     assert str(fitted.basis_) == "age: smooth (5 terms), bmi: monotone (5 terms)"
     assert any("age: smooth (5 terms)" in note for note in planned.notes) == True  # noqa: E712
     age = fitted.shape_("age", [50, 90])
-    assert age.unit == "years" and age.value[0] == pytest.approx(0, abs=1e-12) and age.value[1] == pytest.approx(4, abs=1)
+    assert (
+        age.unit == "years" and age.value[0] == pytest.approx(0, abs=1e-12) and age.value[1] == pytest.approx(4, abs=1)
+    )
     assert np.all(np.diff(fitted.shape_("bmi").value) >= 0)
     model.save(tmp_path / "pipeline.json")
     assert np.array_equal(load(tmp_path / "pipeline.json").predict(cells), model.predict(cells))

@@ -17,7 +17,9 @@ BASIS = Basis(
 
 def rows(n=50):
     rng = np.random.default_rng(0)
-    return np.column_stack([rng.uniform(-1.5, 1.5, n), rng.normal(size=n), rng.integers(0, 2, n), rng.uniform(0, 60, n)])
+    return np.column_stack(
+        [rng.uniform(-1.5, 1.5, n), rng.normal(size=n), rng.integers(0, 2, n), rng.uniform(0, 60, n)]
+    )
 
 
 def test_terms_are_legendre_polynomials():
