@@ -339,6 +339,10 @@ class Facts:
     counts_unread : int
         Declared columns of the table for which rows remember whether their cell was understood, for
         a priced count; 0: rows do not.
+    offset_bound : (float, float) or None
+        Between which a record's offset lies, which is added to its margin; None: records have none.
+    weight_bound : float or None
+        The largest weight of a record, which multiplies its slope; None: records have none.
     design : PublicRows or None
         Under label privacy: the features, which are public there.
 
@@ -373,6 +377,8 @@ class Facts:
     scale: float | Vector = 1.0
     counts_clipped: bool = False
     counts_unread: int = 0
+    offset_bound: tuple[float, float] | None = None
+    weight_bound: float | None = None
     design: Any = field(default=None, repr=False, compare=False)
 
     def __post_init__(self, target_bound: float | None) -> None:  # type: ignore[override]
@@ -386,6 +392,11 @@ class Facts:
     def quadratic(self) -> bool:
         """Whether slopes are whole residuals, as those of squared loss: no link, and no bound on a slope."""
         return self.target.residual and self.slope_bound == float("inf")
+
+    @property
+    def has_terms(self) -> bool:
+        """Whether records have an offset or a weight."""
+        return self.offset_bound is not None or self.weight_bound is not None
 
     @cached_property
     def half_widths(self) -> Vector:

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ..core import Statement
+from ..core import DataError, Statement
 from ..core.facts import Vector
 from ..core.public_draws import repeatable
 from ..fitting import FitRequest, FitResult, Targets, fit, plan_fit, read_targets, refuse_rows_brought
 from ..fitting.counts import checked_columns, warn_of_unread
 from ..fitting.statement import MADE_ROWS, void
+from ..fitting.terms import GivenTerms, logarithms, read_column, read_terms
 from ..io.dictionary.carrier import carried_bounds
 from ..ledger import LedgerArgument
 from ..queries.kinds import Path
@@ -207,14 +208,23 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
             With ``intervals="split"``: the id of each row's person or household, as a keyword. All
             rows of a unit are then in one part. Ids are not part of a record: they must not be
             computed from its content. The unit of privacy stays one row.
+        sample_weight : array of shape (rows,), optional
+            As a keyword. Factor of each record's loss, clipped to ``[0, weight_bound]``, which must be declared; 1 in
+            the mean by convention. A record's contribution is clipped after it: no guarantee changes.
+        offset, exposure : array of shape (rows,), optional
+            As a keyword. The offset is added to the margin of its record, within `offset_bound`, which
+            must be declared; ``exposure=E`` is ``offset=log(E)``, for rates.
         """
         target, units = unsupported.pop("target", None), unsupported.pop("units", None)
+        given = GivenTerms(**{name: unsupported.pop(name, None) for name in ("sample_weight", "offset", "exposure")})
         refuse_fit_arguments(unsupported)
         if target is not None and y is not None:
             raise TypeError("the target was given twice, as y and as target. Leave one of them out.")
         y = target if y is None else y
         request, source, targets = self.read_rows(X, y)
-        del X, y
+        request, terms = read_terms(request, given, targets)
+        source = source if terms is None else source.with_terms(terms)
+        del X, y, given, terms
         if units is None:
             return self.fit_source(request, source, targets)
         if request.intervals is None:
@@ -297,6 +307,21 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
             return source.spread.margins(coef.T, np.atleast_1d(self.intercept_), self.fitted_bounds)
         rows = served(source, self.fitted_bounds)
         return np.concatenate([np.asarray(x @ coef + self.intercept_) for x in rows])
+
+    def _offsets(self, offset: object, exposure: object, rows: int) -> Vector:
+        """What is added to the margins of rows that a fitted model is applied to; 0 where nothing is given."""
+        if offset is not None and exposure is not None:
+            raise TypeError("exposure=E is offset=log(E). Give one of them.")
+        if offset is None and exposure is None:
+            return np.zeros(rows)
+        bounds = self.request().offset_bound
+        if bounds is None:
+            raise ValueError("this model has no offset_bound, so it was fitted without offsets and takes none.")
+        found = read_column(offset, "offset", rows)
+        found = logarithms(read_column(exposure, "exposure", rows)) if found is None else found
+        if not np.all(np.isfinite(found)):
+            raise DataError("offsets must be finite numbers, and exposures positive ones.")
+        return np.clip(found, *bounds)
 
     def _read_applied(self, X: object) -> Records:
         """Rows that a fitted model is applied to; refuses missing values."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any, ClassVar, NoReturn, cast
@@ -25,6 +26,10 @@ from ..queries.kinds import Solver
 from ..recipes.base import PrivateRecipe, Recipe
 from .linear import SparseLinear
 from .model_schema import Coefficients, ModelContent
+
+#: Arguments by class, and those that files of earlier releases do not have: written where they are given.
+CLASS_TERMS = ("class_weight", "class_shares")
+LATER = ("weight_bound", "offset_bound", *CLASS_TERMS)
 
 #: Files beyond are not read unless the caller says so: about eight million coefficients.
 LARGEST_BYTES = 2**28
@@ -110,7 +115,10 @@ def model_of(content: ModelContent) -> SparseLinear:
         params["loss"] = losses.restored_loss(params["loss"])
     if isinstance(params.get("budget"), dict):
         params["budget"] = Budget(**params["budget"])
-    for name in ("feature_bound", "accept"):
+    for name in CLASS_TERMS:
+        if isinstance(params.get(name), list):
+            params[name] = dict(params[name])
+    for name in ("feature_bound", "accept", "offset_bound"):
         if isinstance(params.get(name), list):
             params[name] = tuple(params[name])
     model: SparseLinear = known[content.class_](**params)
@@ -157,12 +165,14 @@ def _recipe(stored: dict[str, Json]) -> recipes.Recipe:
 def _params(model: SparseLinear) -> dict[str, Json]:
     params: dict[str, Json] = {}
     for name, value in {**model.get_params(deep=False), **model.plain_bounds()}.items():
-        if name in PAYING:
+        if name in PAYING or (name in LATER and value is None):
             continue
-        if name == "loss" and value is not None:
+        if name == "loss" and value is not None and not isinstance(value, str):
             value = losses.stored_loss(value)
         if name == "recipe" and not isinstance(value, str):
             value = value.stored if isinstance(value, UnknownRecipe) else recipes.settings(value)
+        if name in CLASS_TERMS and isinstance(value, Mapping):  # names in JSON are text, and labels need not be
+            value = [[label, number] for label, number in value.items()]
         if isinstance(value, Budget):
             value = {k: getattr(value, k) for k in ("epsilon", "delta", "rho", "mu")}
         params[name] = to_json(value)

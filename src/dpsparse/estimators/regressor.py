@@ -45,8 +45,8 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         Public centre of the target.
     recipe : str or recipe, default="auto"
         A name from ``dpsparse.recipes.names()``, or a recipe object.
-    loss : Loss or None
-        None: squared loss.
+    loss : Loss, str or None
+        None: squared loss. A name, such as ``"poisson"``: that loss with its defaults.
     penalty, alpha, l1_ratio, box
         Regularisation; added after the noise. Where columns have bounds of their own, it weighs the
         coefficients of columns in units of their half-widths, as `clip`, `step_size` and `radius`
@@ -94,6 +94,11 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
     interval_target : {"mean", "robust"}
         ``robust`` clips residuals narrowly: narrower intervals, of another parameter where errors
         are skewed and their size depends on the features.
+    weight_bound : float or None
+        The largest `sample_weight` of a record, from public knowledge; required where weights are given.
+    offset_bound : (float, float) or None
+        Between which an `offset` lies, from public knowledge; required where offsets or exposures are
+        given. For an exposure, the logarithms of its bounds.
     memory_limit : str, int or None
         How much memory a fit may take beside what the process holds, such as ``"2GB"``. Rows that
         do not fit stay on the disk and are read block by block (see
@@ -143,7 +148,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         target_bound: float | None = None,
         target_center: float = 0.0,
         recipe: str | Recipe = "auto",
-        loss: Loss | None = None,
+        loss: Loss | str | None = None,
         penalty: str = "l2",
         alpha: float = 0.0,
         l1_ratio: float = 0.5,
@@ -165,6 +170,8 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         check_cells: float | None = None,
         intervals: str | None = None,
         interval_target: str = "mean",
+        weight_bound: float | None = None,
+        offset_bound: tuple[float, float] | None = None,
         memory_limit: str | int | None = None,
         random_state: Seed = None,
         verbose: bool = False,
@@ -201,6 +208,8 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         self.check_cells = check_cells
         self.intervals = intervals
         self.interval_target = interval_target
+        self.weight_bound = weight_bound
+        self.offset_bound = offset_bound
         self.memory_limit = memory_limit
         self.random_state = random_state
         self.verbose = verbose
@@ -241,12 +250,15 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         """What a margin predicts, for losses behind a link."""
         return mean_of(read_loss(self.loss, classes=False))
 
-    def predict(self, X: object) -> np.ndarray:
+    def predict(self, X: object, *, offset: object = None, exposure: object = None) -> np.ndarray:
         """Predicted targets, within the declared range of the target.
 
-        They are the margins, or what the link of the loss makes of the margins.
+        They are the margins, or what the link of the loss makes of the margins. An `offset`, or the
+        logarithm of an `exposure`, is added to the margin of its row: without it a model of rates
+        predicts those of one unit of exposure.
         """
         margins, mean = self._margins(X).ravel(), self._mean()
+        margins = margins + self._offsets(offset, exposure, margins.size)
         _, center = self._target_range()
         return self._within_range(margins if mean is None else np.asarray(mean(margins)) + center)
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from .. import recipes
 from ..core import Adjacency, AssumptionError, Budget, BudgetError, PrivacyError, checks
-from ..core.facts import Facts, Penalty, Vector
+from ..core.facts import LARGEST_SIZE, SMALLEST_SIZE, Facts, Penalty, Vector
 from ..ledger import Ledger, check_ledger
 from ..oracles import Resume
-from ..queries.losses import Logistic, Loss, Squared, proven, target_of
+from ..queries.losses import Huber, Logistic, Loss, Poisson, Squared, proven, target_of
 from ..rows.bounds import read_bounds, read_center, read_target_bound
 from ..rows.missing import CHOICES
 
@@ -124,6 +124,11 @@ def read_loss(loss: object, *, classes: bool) -> Loss:
     """The loss of a classifier or of a regressor; None is logistic or squared."""
     if loss is None:
         return Logistic() if classes else Squared()
+    if isinstance(loss, str):
+        named: dict[str, Loss] = {own.name: own for own in (Squared(), Logistic(), Huber(), Poisson())}
+        if loss not in named:
+            raise ValueError(f"loss must be a loss object or one of {', '.join(sorted(named))}, got {loss!r}.")
+        loss = named[loss]
     if not isinstance(loss, Loss) or loss.classes is not classes:
         kind = (
             "a classification loss object such as dpsparse.losses.Logistic()"
@@ -171,6 +176,8 @@ class FitRequest:
     Attributes are the arguments of `SparseRegressor` and `SparseClassifier` under their names, in
     plain types: `loss` and `recipe` are objects, `penalty` holds its strength. What has one entry
     per feature (bounds, centre, start) is read by `facts`, which knows how many there are.
+    `largest_weight` and `offset_range` are the bounds of what this fit was given (`read_terms`); None
+    where records have no weight or no offset, whatever is declared.
     """
 
     classifies: bool
@@ -208,6 +215,12 @@ class FitRequest:
     intervals: str | None = None
     interval_target: str = "mean"
     by_unit: bool = False
+    weight_bound: float | None = None
+    offset_bound: tuple[float, float] | None = None
+    class_weight: object = None
+    class_shares: object = None
+    largest_weight: float | None = None
+    offset_range: tuple[float, float] | None = None
 
     @classmethod
     def read(cls, arguments: Mapping[str, object], *, classifies: bool) -> Self:
@@ -253,6 +266,10 @@ class FitRequest:
             verbose=bool(given["verbose"]),
             intervals=_intervals(given.get("intervals")),
             interval_target=checks.one_of(given.get("interval_target", "mean"), "interval_target", INTERVAL_TARGETS),
+            weight_bound=_weight_bound(given.get("weight_bound")),
+            offset_bound=_offset_bound(given.get("offset_bound")),
+            class_weight=given.get("class_weight"),
+            class_shares=given.get("class_shares"),
         )
         if recipe.private:
             request.budget_for(None)  # refuses what makes no sense
@@ -304,7 +321,7 @@ class FitRequest:
             target=target_of(loss, self.target_bound),
             loss=loss.name,
             convex=proven(loss),
-            slope_bound=loss.slope_bound,
+            slope_bound=loss.slope_bound * max(1.0, self.largest_weight or 1.0),
             curvature=loss.curvature,
             sparsity=self.sparsity,
             penalty=self.penalty,
@@ -312,6 +329,8 @@ class FitRequest:
             sparse=shape.sparse,
             counts_clipped=self.check_bounds is not None,
             counts_unread=0 if self.check_cells is None else shape.checked,
+            offset_bound=self.offset_range,
+            weight_bound=self.largest_weight,
         )
 
     def start_vector(self, n_features: int) -> Vector | None:
@@ -356,6 +375,21 @@ def _penalty(given: Mapping[str, object]) -> Penalty:
         l1_ratio=checks.fraction(given["l1_ratio"], "l1_ratio", ends=True),
         box=box,  # type: ignore[arg-type]
     )
+
+
+def _weight_bound(given: object) -> float | None:
+    return None if given is None else checks.positive(given, "weight_bound", least=SMALLEST_SIZE, most=LARGEST_SIZE)
+
+
+def _offset_bound(given: object) -> tuple[float, float] | None:
+    if given is None:
+        return None
+    if not (isinstance(given, tuple | list) and len(given) == 2 and all(map(checks.is_number, given))):
+        raise checks.refusal("offset_bound", "(lo, hi), two finite numbers", given)
+    low, high = map(float, given)
+    if not low < high or max(-low, high) > LARGEST_SIZE:
+        raise checks.refusal("offset_bound", "(lo, hi) with lo < hi", given)
+    return low, high
 
 
 def _intervals(given: object) -> str | None:

@@ -15,6 +15,7 @@ from ..core.facts import Vector
 from .clipping import clipped_parts
 from .kernels.available import narrow_pays
 from .lattice import Lattice
+from .row_terms import RowTerms
 from .unread import Bits
 
 Matrix = Any  # a numpy array or a CSR matrix
@@ -34,7 +35,8 @@ class Block:
     `csc` is a copy by columns of sparse rows, once it was `asked` for often enough. `alive` is 0
     for records that count as nothing. `clipped` tells, where that is to be counted, how much of
     each record was beyond its bounds; `unread`, where that is to be counted, which cells of it were
-    not understood, eight to a byte.
+    not understood, eight to a byte; `terms` the offset and the weight of each record, where it has
+    them.
     """
 
     x: Matrix
@@ -47,6 +49,7 @@ class Block:
     asked: int = 0
     clipped: Vector | None = None
     unread: Bits | None = None
+    terms: RowTerms | None = None
 
     @property
     def sparse(self) -> bool:
@@ -55,9 +58,9 @@ class Block:
 
     def rows(self, which: Indices | slice) -> Block:
         """Some of the rows, as a block of their own."""
-        return Block(
-            self.x[which], self.y[which], self.present[which], self.squares[which], self.largest[which], whole=False
-        )
+        terms = None if self.terms is None else self.terms.take(which)
+        parts = (self.x[which], self.y[which], self.present[which], self.squares[which], self.largest[which])
+        return Block(*parts, whole=False, terms=terms)
 
 
 def owners(x: Any) -> Indices:
@@ -65,7 +68,9 @@ def owners(x: Any) -> Indices:
     return np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
 
 
-def clip_and_quantise(x: Matrix, y: Vector, lattice: Lattice, unread: Bits | None = None) -> Block:
+def clip_and_quantise(
+    x: Matrix, y: Vector, lattice: Lattice, unread: Bits | None = None, terms: RowTerms | None = None
+) -> Block:
     """Clip entries, rows and targets, and put them on the lattice; a record that is not finite counts as nothing.
 
     Guarantee
@@ -78,10 +83,14 @@ def clip_and_quantise(x: Matrix, y: Vector, lattice: Lattice, unread: Bits | Non
         whole = _sparse_block(x, lattice) if sp.issparse(x) else _dense_block(x, lattice)
         stored, finite, squares, largest = whole
         finite &= np.isfinite(y)
+        if facts.has_terms:
+            terms, known = (terms or RowTerms()).within(facts, y.size)
+            finite &= known
         target = np.clip(np.where(finite, y, 0.0), -facts.target_bound, facts.target_bound)
         clipped = clipped_parts(x, y, lattice) if facts.counts_clipped else None
         unread = _remembered(unread, y, lattice) if facts.counts_unread else None
-    return Block(stored, target, finite.astype(float), squares, largest, clipped=clipped, unread=unread)
+    held = terms if facts.has_terms else None
+    return Block(stored, target, finite.astype(float), squares, largest, clipped=clipped, unread=unread, terms=held)
 
 
 def _remembered(unread: Bits | None, y: Vector, lattice: Lattice) -> Bits:

@@ -28,6 +28,7 @@ from ..core.facts import Vector
 from .cells import cell_number
 from .file_records import ClusterRecords, FileRecords
 from .lattice import BLOCK_ROWS
+from .row_terms import RowTerms
 from .unread import Bits, unread_of
 
 #: Dense blocks are converted in pieces of about this many entries.
@@ -64,6 +65,8 @@ class Records:
         Whether rows come sparse.
     unread : UnreadCells or None
         Which cells of the table behind the rows were not understood, where whoever encoded it says so: **private**.
+    terms : RowTerms or None
+        Offsets and weights of the records, where a fit was given some: **private**.
     """
 
     def __init__(self, X: Any) -> None:
@@ -87,6 +90,7 @@ class Records:
         self.shape: tuple[int, int] = (int(self._kept.shape[0]), int(self._kept.shape[1]))
         self._scale: Vector | None = None
         self.unread = unread_of(X, self.shape[0])
+        self.terms: RowTerms | None = None
 
     @classmethod
     def of(cls, X: Any) -> Records:
@@ -132,6 +136,7 @@ class Records:
             found = Records(self._kept.iloc[which] if hasattr(self._kept, "iloc") else self._kept[which])
         found._scale = self._scale
         found.unread = None if self.unread is None else self.unread.take(which)
+        found.terms = None if self.terms is None else self.terms.take(which)
         return found
 
     @property
@@ -162,20 +167,30 @@ class Records:
         """Which cells of some rows were not understood, eight to a byte; None where rows do not say."""
         return None if self.unread is None else self.unread.bits[start:stop]
 
+    def with_terms(self, terms: RowTerms | None) -> Records:
+        """The same rows with offsets and weights."""
+        found = copy(self)
+        found.terms = terms
+        return found
+
+    def beside(self, start: int, stop: int) -> tuple[Bits | None, RowTerms | None]:
+        """What `clip_and_quantise` takes of some rows beside the rows and their targets."""
+        return self.bits(start, stop), None if self.terms is None else self.terms.take(slice(start, stop))
+
     def blocks(self, targets: Vector, start: int = 0, stop: int | None = None) -> Iterator[tuple[Raw, Vector]]:
         """Rows and their targets, some at a time."""
-        return ((x, y) for x, y, _ in self.records(targets, start, stop))
+        return ((x, y) for x, y, *_ in self.records(targets, start, stop))
 
     def records(
         self, targets: Vector, start: int = 0, stop: int | None = None
-    ) -> Iterator[tuple[Raw, Vector, Bits | None]]:
-        """Rows, their targets, and which of their cells were not understood, some at a time."""
+    ) -> Iterator[tuple[Raw, Vector, Bits | None, RowTerms | None]]:
+        """Rows, their targets, which of their cells were not understood, and their terms, some at a time."""
         stop = self.shape[0] if stop is None else stop
         step = BLOCK_ROWS if self.sparse else max(1, min(BLOCK_ROWS, BLOCK_ENTRIES // max(1, self.shape[1])))
         edges = range(start, stop, step) if self._stored is None else self._stored.cut(STORED_ENTRIES)
         for first, last in pairwise([start, *(edge for edge in edges if start < edge < stop), stop]):
             if first < last:
-                yield self.rows(first, last), targets[first:last], self.bits(first, last)
+                yield self.rows(first, last), targets[first:last], *self.beside(first, last)
 
     def cut(self, entries: int) -> list[int]:
         """Row numbers between which at most about `entries` numbers stand, or one row.
