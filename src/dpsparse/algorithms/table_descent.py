@@ -65,7 +65,8 @@ class Descent:
         below, above = TABLES.pair.clip_grid
         points = grid(bound / below, above * bound, TABLES.whole.grid_points, self.schedule.thin)
         found = self.queries.quantile("gradients", self.model(), middle.clip_quantile, points, ask)
-        return self.schedule.clip_factor(self.columns) * found
+        events = self.facts.target.events and self.columns < TABLES.whole.event_columns
+        return max(self.schedule.clip_factor(self.columns) * found, TABLES.event_clip if events else 0.0)
 
     def noise(self, clip: float) -> float:
         """Noise on margins in clips: clips that fall are evidence of a signal, which is worth a longer path."""

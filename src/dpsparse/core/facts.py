@@ -25,7 +25,7 @@ SPIKY = 0.15
 SMALLEST_SIZE, LARGEST_SIZE = 1e-60, 1e60
 
 #: What targets are.
-TargetKind = Literal["numbers", "classes", "counts"]
+TargetKind = Literal["numbers", "classes", "counts", "events"]
 
 
 def in_range(sizes: float | Vector | None) -> bool:
@@ -198,9 +198,10 @@ class Target:
 
     Parameters
     ----------
-    kind : {"numbers", "classes", "counts"}
+    kind : {"numbers", "classes", "counts", "events"}
         ``numbers``: real targets. ``classes``: 0 and 1, and margins are log-odds. ``counts``:
-        non-negative targets behind a log link.
+        non-negative targets behind a log link. ``events``: a baseline hazard that a person lived
+        through, positive where it ended with the event; margins are log hazard ratios.
     bound : float
         ``|y| <= bound`` after centring; 1 for classes.
     linked : bool
@@ -256,8 +257,13 @@ class Target:
 
     @property
     def direct(self) -> bool:
-        """Whether margins speak of targets directly: as numbers of their size, or as log-odds of classes."""
-        return self.classes or self.residual
+        """Whether margins speak of targets directly: as numbers of their size, as log-odds, or as log hazard ratios."""
+        return self.classes or self.residual or self.events
+
+    @property
+    def events(self) -> bool:
+        """Whether targets are events or their absence after a time at risk."""
+        return self.kind == "events"
 
     @property
     def typical(self) -> float:

@@ -44,7 +44,7 @@ offset_bound, memory_limit, random_state, verbose
         If given, no label is ever refused: records of any other class, or of none, are empty.
     class_weight : dict, "balanced" or None
         ``{class: a}``: factor of the loss of each class's records, 1 for those that are not named, as
-        public as a bound. ``"balanced"``: ``1/(K share)`` for K classes with declared `class_shares`.
+        public as a bound; only ratios matter. ``"balanced"``: one over the declared `class_shares`.
     class_shares : dict or None
         ``{class: share}``: public shares of the classes, for ``class_weight="balanced"``.
 

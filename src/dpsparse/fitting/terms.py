@@ -115,7 +115,11 @@ def logarithms(exposure: Vector | None) -> Vector:
 
 
 def class_factors(request: FitRequest, classes: NDArray[np.generic] | None) -> Vector | None:
-    """The weight of each class, by its code; None where all count the same."""
+    """The weight of each class, by its code, at most 1; None where all count the same.
+
+    Only their ratios are kept: clips for classes are made for slopes of at most 1, and would hold
+    heavier ones back.
+    """
     given, shares = request.class_weight, request.class_shares
     if given is None or classes is None:
         return None
@@ -129,9 +133,11 @@ def class_factors(request: FitRequest, classes: NDArray[np.generic] | None) -> V
         known = _by_class(shares, labels, "class_shares")
         if len(known) != len(labels) or abs(sum(known.values()) - 1) > 0.01:
             raise ValueError("class_shares must hold a share for each class, and sum to 1.")
-        return np.array([1 / (len(labels) * known[label]) for label in labels])
-    known = _by_class(given, labels, "class_weight")
-    return np.array([known.get(label, 1.0) for label in labels])
+        found = np.array([1 / known[label] for label in labels])
+    else:
+        known = _by_class(given, labels, "class_weight")
+        found = np.array([known.get(label, 1.0) for label in labels])
+    return found / found.max()
 
 
 def _by_class(given: object, labels: list[object], name: str) -> dict[object, float]:
