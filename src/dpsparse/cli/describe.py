@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ..core import Statement
     from ..estimators.linear import SparseLinear
+    from ..io.dictionary import UnitEffect
 
 
 def brief(statement: Statement, most: int = 6) -> str:
@@ -22,7 +23,7 @@ def brief(statement: Statement, most: int = 6) -> str:
 
 def describe_features(model: SparseLinear) -> str:
     """The selected features of a model and their coefficients, as a table."""
-    from ..estimators.summary import about_bounds, summary
+    from ..estimators.summary import about_bounds, keeps_dictionary, summary, survives
 
     content = summary(model)
     selected = content["selected"]
@@ -34,6 +35,10 @@ def describe_features(model: SparseLinear) -> str:
     for name, value in rows:
         values = value if isinstance(value, list) else [value]
         lines.append(f"  {name!s:<{width}} " + " ".join(f"{v:12.6g}" for v in values))
+    if survives(model) and not keeps_dictionary(model):
+        lines[1:1] = ["  log hazard ratios for one unit; no intervals are offered for them"]
+        lines.append("Hazard ratios for one unit:")
+        lines += [f"  {f['feature']!s:<{width}} {f['hazard_ratio']:12.6g}" for f in selected]
     lines.append(about_bounds(model))
     return "\n".join(lines)
 
@@ -49,5 +54,17 @@ def print_model(model: SparseLinear) -> str:
     if has_intervals(model):
         parts.append(model.intervals_.summary())
     if keeps_dictionary(model):
-        parts += ["In the units of the table:", *(f"  {effect}" for effect in in_units(model))]
+        parts += ["In the units of the table:", *(f"  {effect}{_ratio(model, effect)}" for effect in in_units(model))]
     return "\n".join(parts)
+
+
+def _ratio(model: SparseLinear, effect: UnitEffect) -> str:
+    """The hazard ratio of a log hazard ratio, of a survival model."""
+    from math import exp
+
+    from ..estimators.summary import survives
+    from ..io.dictionary.units import INTERCEPT
+
+    if not survives(model) or effect.column == INTERCEPT or not isinstance(effect.coefficient, float):
+        return ""
+    return f" (hazard ratio {exp(effect.coefficient):.4g})"

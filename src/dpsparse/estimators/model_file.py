@@ -35,7 +35,7 @@ LATER = ("weight_bound", "offset_bound", *CLASS_TERMS)
 LARGEST_BYTES = 2**28
 #: A file that is to be replaced may have any size; only its first bytes are looked at.
 LARGEST_HEAD_OF, HEAD = 2**62, 200
-STARTS = re.compile(rb'\s*\{\s*"format"\s*:\s*"dpsparse-(model|pipeline|search)"')
+STARTS = re.compile(rb'\s*\{\s*"format"\s*:\s*"dpsparse-(model|pipeline|search|survival)"')
 #: What the statement of a model begins with whose digest does not fit.
 EDITED = (
     "the model file was edited after it was saved, or has no digest: nothing in it, this statement "

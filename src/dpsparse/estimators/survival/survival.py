@@ -28,13 +28,14 @@ from ...core.mechanisms import Randomness
 from ...core.public_draws import repeatable
 from ...fitting import Seed, check_noise_kind, plan_fit, public_rows, stated_budget, warn_if_seeded
 from ...fitting.session import PaidBy, session
-from ...fitting.statement import charged_to, complete_step, draft_step, refusals, state_pipeline
+from ...fitting.statement import MADE_ROWS, charged_to, complete_step, draft_step, refusals, state_pipeline
 from ...ledger import Ledger, LedgerArgument, check_ledger
 from ...oracles import Resume
 from ...queries.losses import Squared, Survival
 from ...recipes import Recipe
 from ...rows import Records, refuse_missing
 from ...rows.missing import AT_FIT, CHOICES, REFUSAL
+from ...rows.row_bounds import RowBounds
 from ..classifier import SparseClassifier
 from ..display import StatementMixin
 from ..input_checks import read_source, refuse_fit_arguments
@@ -223,7 +224,12 @@ memory_limit, random_state, verbose
         whole = state_pipeline(
             (first, model.statement_), epsilon=bill.epsilon(delta), delta=delta, accountant=how, free=()
         )
-        said = (*whole.assumptions, ONE_ROW, *refusals(self.on_missing))
+        encoded = Records.of(X).unread is not None  # by a dictionary, so that nobody made numbers of cells before
+        said = (
+            *(a for a in whole.assumptions if not (encoded and a == MADE_ROWS)),
+            ONE_ROW,
+            *refusals(self.on_missing),
+        )
         name = f"survival: a life table of {times.size - 1} intervals, then {model.statement_.recipe}"
         whole = replace(whole, assumptions=said, recipe=name)
         return self._keep(model.set_params(on_missing=self.on_missing), charged_to(whole, opened.payment))
@@ -348,6 +354,11 @@ memory_limit, random_state, verbose
 
         check_is_fitted(self, "coef_")
         save_survival(self, path)
+
+    @property
+    def fitted_bounds(self) -> RowBounds | None:
+        """To what rows are clipped wherever the model is applied."""
+        return self.model_.fitted_bounds
 
     def _shown_model(self) -> SparseLinear:
         return self.model_

@@ -13,7 +13,9 @@ from ...rows.cells import EPOCH, FALSE, TRUE, CategoryMatcher, parse_bool, parse
 from .formats import Plain, suggestion
 from .rules import ABOVE, BELOW, DECIMALS, ISO, THOUSANDS, strptime_format
 
-ROLES = ("feature", "target", "id", "ignore")
+#: Roles of columns whose cells are read; and all of them.
+USED = ("feature", "target", "weight", "offset", "exposure", "time", "event", "entry")
+ROLES = (*USED, "id", "ignore")
 KINDS = ("number", "category", "boolean", "date")
 MATCHES = ("ignore case", "exact")
 #: Rules of reading, and the kinds whose cells they are for; `missing` is for all.
@@ -45,7 +47,8 @@ class Column:
     ----------
     name : str
         As in the header of the table.
-    role : {"feature", "target", "id", "ignore"}, default="feature"
+    role : {"feature", "target", "weight", "offset", "exposure", "time", "event", "entry", "id", "ignore"}
+        Default: feature.
     kind : {"number", "category", "boolean", "date"} or None
     bounds : (lowest, highest) or None
         For numbers, and for dates as ISO 8601 text: what the column can hold, from a codebook and
@@ -161,7 +164,7 @@ class Column:
 
     def _needs(self) -> tuple[str, ...]:
         """Fields without which it cannot be used."""
-        if self.role not in ("feature", "target"):
+        if self.role not in USED:
             return ()
         return {"number": ("kind", "bounds"), "date": ("kind", "bounds"), "category": ("kind", "categories")}.get(
             str(self.kind), ("kind",)
@@ -194,7 +197,7 @@ class Column:
             yield f"unit must be text, got {self.unit!r}."
 
     def _kind_problems(self) -> Iterator[str]:
-        used = self.role in ("feature", "target")
+        used = self.role in USED
         if self.kind is None:
             if used:
                 yield f"kind is missing. Choose {either(KINDS)}, or give it the role id or ignore."

@@ -10,6 +10,7 @@ from typing import Self
 
 from ...core.regular_files import write_whole
 from ...rows.declared import ColumnBounds
+from .beside import problems_beside
 from .column import Column
 from .formats import DictionaryError, Plain, dictionary_format, dictionary_text, read_plain, suggestion
 
@@ -20,6 +21,7 @@ MOST_COLUMNS = 100_000
 
 COMMENT = """A public data dictionary. Fill in what is null, from a codebook or physical limits and never from the data.
 role: feature, target, id or ignore         kind: number, category, boolean or date
+  (also weight, offset, exposure; and time, event, entry of a survival study)
 bounds: [lowest, highest]                   categories: [a, b, c]; any other label is none of them
 fill: the public value for a gap (optional)
 gap_is_feature: true adds an indicator for gaps (optional)      unit: years (optional)
@@ -173,6 +175,7 @@ class Dictionary:
                 f"there are {len(targets)} targets: {', '.join(map(repr, targets))}. "
                 "Keep one; give the others another role."
             )
+        yield from problems_beside(self)
         if not self.features:
             yield "there is no feature. Give at least one column the role feature."
 
