@@ -62,7 +62,7 @@ STUDIES = (
             "age": (0, 200),
             "in.subcohort": FLAG,
         },
-        4000.0,
+        2000.0,
     ),
     Study(
         "colon",

@@ -258,16 +258,13 @@ memory_limit, random_state, verbose
         exact = check_noise_kind(self.noise, self.random_state) == "exact"
         noise = Noise.DISCRETE_GAUSSIAN if exact else Noise.GAUSSIAN
         shares = {"life table": TABLE_SHARE, "fit": 1 - TABLE_SHARE}
-        bill = promise(whole, gaussian=whole.mu is not None)
+        bill = promise(whole, gaussian=not exact and whole.rho is None)  # discrete noise is not proven to be mu-GDP
         budgets = budgets_of(bill, shares)
         model = self._model(budgets["fit"], delta, 1.0)
         request, source, _ = model.read_silently(X, np.zeros(Records.of(X).shape[0]))
         prepared = plan_fit(request, request.shape(*source.shape, sparse=source.sparse))
         if prepared.bill is None or prepared.plan.local:
             raise ValueError("survival needs a recipe with a curator and a proven price. Use recipe='auto'.")
-        if not (exact or bill.gaussian or whole.rho is not None) and prepared.bill.account.exact:
-            bill = promise(whole, gaussian=True)
-            budgets = budgets_of(bill, shares)
         return bill, delta, (price(life_table_plan(noise, entries=entries), budgets["life table"]), budgets["fit"])
 
     def _model(self, budget: Budget, delta: float, bound: float) -> SparseRegressor:
