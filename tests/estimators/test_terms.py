@@ -150,13 +150,3 @@ def test_statements_and_files_tell_of_terms(tmp_path):
 def test_predictions_take_offsets_only_where_the_model_declared_them():
     with pytest.raises(ValueError, match="no offset_bound"):
         regressor().fit(X, Y).predict(X, offset=np.zeros(N))
-
-
-def test_a_disk_gives_the_same_model():
-    weight = RNG.uniform(0, 2, N)
-    wide = np.tile(X, (1, 30)).astype(np.float64)
-    models = [
-        regressor(weight_bound=2.0, memory_limit=limit, recipe="dp_ight", sparsity=2).fit(wide, Y, sample_weight=weight)
-        for limit in (None, "20MB")
-    ]
-    assert np.array_equal(models[0].coef_, models[1].coef_)
