@@ -16,8 +16,9 @@ from dpsparse.core.facts import Facts
 from dpsparse.core.plan import read_plan, write_plan
 from dpsparse.losses import Squared
 from dpsparse.queries.kinds import CentredModel, ColumnMeans, Correlation, Gram, ModalEntry, Quantile, ResidualMean
-from dpsparse.rows.data_split import DataSplit, read_units
+from dpsparse.rows.data_split import DataSplit
 from dpsparse.rows.hosts import DiskHost, MemoryHost
+from dpsparse.rows.units import id_text, read_units
 
 SELECTS = Plan(
     asks=(Ask(name="pick", noise=Noise.GUMBEL, draws=5, share=2.0), Ask(name="sum", noise=Noise.GAUSSIAN)),
@@ -155,7 +156,7 @@ def test_to_a_part_the_rows_of_the_other_are_absent_in_every_answer(host):
 
 
 def test_all_rows_of_a_unit_are_in_one_part_and_units_in_either():
-    units = np.repeat(np.arange(3000), 3).astype(str)
+    units = read_units(np.repeat(np.arange(3000), 3).astype(str), 9000)
     one = np.isfinite(DataSplit(0.3, 99, units).targets(np.zeros(9000), 0)).reshape(3000, 3)
     np.testing.assert_array_equal(one.any(axis=1), one.all(axis=1))
     assert abs(one[:, 0].mean() - 0.3) < 0.043  # five standard deviations
@@ -164,17 +165,17 @@ def test_all_rows_of_a_unit_are_in_one_part_and_units_in_either():
 
 
 def test_rows_that_come_or_go_leave_the_coins_of_all_other_units_as_they_are():
-    units = np.arange(1000).astype(str)
-    parts, without = DataSplit(0.5, 7, units), DataSplit(0.5, 7, units[1:])
+    units = read_units(np.arange(1000).astype(str), 1000)
+    parts, without = DataSplit(0.5, 7, units), DataSplit(0.5, 7, units.take(slice(1, None)))
     moved = np.isfinite(parts.targets(np.zeros(1000), 0)[1:]) != np.isfinite(without.targets(np.zeros(999), 0))
     assert not moved.any()
     order = np.random.default_rng(0).permutation(1000)
-    shuffled = DataSplit(0.5, 7, units[order]).targets(np.zeros(1000), 0)
+    shuffled = DataSplit(0.5, 7, units.take(order)).targets(np.zeros(1000), 0)
     np.testing.assert_array_equal(np.isfinite(shuffled), np.isfinite(parts.targets(np.zeros(1000), 0))[order])
 
 
 def test_coins_of_units_depend_on_the_key():
-    units = np.arange(1000).astype(str)
+    units = read_units(np.arange(1000).astype(str), 1000)
     one, two = (np.isfinite(DataSplit(0.5, key, units).targets(np.zeros(1000), 0)) for key in (1, 2))
     assert 400 < (one != two).sum() < 600
 
@@ -188,11 +189,14 @@ def test_coins_by_units_are_allowed_under_both_adjacencies():
 
 
 def test_ids_are_read_as_text_and_there_is_one_for_each_row():
-    np.testing.assert_array_equal(read_units([7, 7, 8], 3), read_units(np.array(["7", "7", "8"]), 3))
+    np.testing.assert_array_equal(read_units([7, 7, 8], 3).digests, read_units(np.array(["7", "7", "8"]), 3).digests)
     gap = read_units(pd.Series([7, 7, None, 9]), 4)  # a column of whole numbers with a gap is one of floats
-    assert gap[[0, 1, 3]].tolist() == ["7", "7", "9"]
-    assert read_units([7.5, 1e300, 2.0**53 + 2], 3).tolist() == ["7.5", str(int(1e300)), str(2**53 + 2)]
-    assert read_units([np.inf, np.nan, "7.0"], 3).tolist() == ["inf", "nan", "7.0"]
+    assert gap.known.tolist() == [True, True, False, True]
+    assert gap.count == 2
+    assert [id_text(i) for i in (7.5, 1e300, 2.0**53 + 2)] == ["7.5", str(int(1e300)), str(2**53 + 2)]
+    assert [id_text(i) for i in (np.inf, np.nan, "7.0")] == ["inf", "", "7"]
+    with pytest.raises(DataError, match="at least one row"):
+        read_units([None, ""], 2)
     for wrong in ([1, 2], 5, None, [[1], [2], [3]]):
         with pytest.raises(DataError, match="one id for each row"):
             read_units(wrong, 3)
@@ -206,5 +210,5 @@ class Wordless:
 
 
 @pytest.mark.parametrize("wordless", [Wordless(), 10**5000], ids=["an object", "a number of 5000 digits"])
-def test_an_id_without_a_text_is_a_unit_and_nothing_is_said_of_it(wordless):
-    assert read_units([wordless, "b", wordless], 3).tolist() == ["", "b", ""]
+def test_an_id_without_a_text_is_none_and_nothing_is_said_of_it(wordless):
+    assert read_units([wordless, "b", wordless], 3).known.tolist() == [False, True, False]

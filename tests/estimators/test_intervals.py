@@ -288,18 +288,18 @@ def test_all_rows_of_a_unit_are_in_one_part(adjacency):
         return open_oracle(prepared, X, y, opened)
 
     with with_oracles(opener):
-        model = regressor(adjacency=adjacency, n_rows=1200).fit(X, y, units=units)
+        model = regressor(adjacency=adjacency, n_rows=400).fit(X, y, units=units)
     first, second = seen
     np.testing.assert_array_equal(first, ~second)
     by_unit = first.reshape(400, 3)
     np.testing.assert_array_equal(by_unit.any(axis=1), by_unit.all(axis=1))
     assert "all rows of a unit are in one part" in model.statement_.details()
+    assert model.statement_.unit == "one person: all rows with the same id"
+    assert model.statement_.n_rows == 400
 
 
-def test_units_are_refused_where_nothing_is_dealt_and_where_they_do_not_fit():
+def test_units_are_refused_where_they_do_not_fit():
     X, y = data(n=200)
-    with pytest.raises(ValueError, match="ask for intervals"):
-        regressor(intervals=None).fit(X, y, units=np.arange(200))
     with pytest.raises(DataError, match="one id for each row"):
         regressor().fit(X, y, units=np.arange(199))
 
@@ -307,12 +307,14 @@ def test_units_are_refused_where_nothing_is_dealt_and_where_they_do_not_fit():
 def test_rows_are_dealt_by_the_rule_of_the_plan_alone():
     """A run that is told units which the plan does not know, or the reverse, ends before an answer."""
     from dpsparse.fitting import Shape, fit, plan_fit
+    from dpsparse.rows.records import Records
+    from dpsparse.rows.units import read_units
 
     X, y = data(n=300)
     request = regressor().request()
     prepared = plan_fit(request, Shape(n_rows=300, n_features=D))
     with pytest.raises(PrivacyError, match="rule of the plan"):
-        fit(prepared, X, [y], units=np.arange(300).astype(str))
+        fit(prepared, Records(X).by_unit(read_units(np.arange(300), 300)), [y])
 
 
 def test_a_search_is_refused_since_the_best_of_several_intervals_is_too_good():

@@ -30,6 +30,7 @@ from ..core.curves import Curve
 from .costs.base import Cost
 from .costs.plan import PlanCost
 from .costs.sum import SumCost
+from .costs.unit import bare_cost
 from .recursion import UNIT
 
 #: Points of the grid in epsilon.
@@ -89,10 +90,12 @@ def excess(bill: PlanCost, rho: float, slack: float) -> float:
 
 
 def _exact(bill: Cost) -> bool:
+    bill = bare_cost(bill)
     return isinstance(bill, PlanCost | SumCost) and bill.account is not None and bill.account.exact
 
 
 def _deltas(bill: Cost, epsilons: Curve, slack: float) -> Curve:
+    bill = bare_cost(bill)
     if isinstance(bill, PlanCost | SumCost) and bill.account is not None:
         return bill.account.deltas(epsilons, slack)
     return np.array([bill.delta(float(e)) for e in epsilons])

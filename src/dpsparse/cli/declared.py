@@ -119,6 +119,42 @@ def _share(given: float | None, recipe: str) -> float | None:
     return SHARE if known.private and not known.local else None
 
 
+def unit_column_of(given: str | None, name: str | None, dictionary: Dictionary | None) -> str | None:
+    """The column with the ids of units: of the option, or of the dictionary; None where every row is a record."""
+    declared = None if dictionary is None or dictionary.unit is None else dictionary.unit.name
+    if given is not None and dictionary is not None and given != declared:
+        raise Refusal("the dictionary names the column of ids. Give it the role unit there, and leave --unit out.")
+    column = declared if given is None else given
+    if column is None and name is not None:
+        raise Refusal("--unit-name is the word for what has one id. Name the column of ids: --unit.")
+    return column
+
+
+def columns_beside(path: Path, unit: str, target: str | None, columns: list[str] | None) -> list[str]:
+    """The features of a table whose column of ids is none of them."""
+    from ..io.columns import header
+
+    if path.suffix.lower() not in (".csv", ".parquet"):
+        raise Refusal("--unit names a column of one CSV or Parquet file.")
+    names = header(path)
+    if unit not in names:
+        raise Refusal(f"{path} has no column {unit!r}.")
+    if unit == target or unit in (columns or ()):
+        raise Refusal("the column of ids is no feature and no target. Leave it out of --columns and --target.")
+    return [name for name in names if name not in (unit, target)] if columns is None else columns
+
+
+def read_ids(path: Path, column: str) -> list[object]:
+    """The id of each row of a file: **private**."""
+    from ..io.columns import blocks
+
+    found: list[object] = []
+    for block in blocks(path, [column]):
+        cells = block[column]
+        found.extend(cells.to_pylist() if hasattr(cells, "to_pylist") else list(cells))
+    return found
+
+
 def encoded_shape(dictionary: Dictionary) -> tuple[int, bool]:
     """How many columns rows have that were encoded by a dictionary, and whether they are sparse: public."""
     from ..io.dictionary import TableEncoder
@@ -129,9 +165,15 @@ def encoded_shape(dictionary: Dictionary) -> tuple[int, bool]:
 
 def keep(model: SparseLinear, dictionary: Dictionary) -> None:
     """Let a fitted model keep its dictionary, and its statement say what rests on it."""
+    from ..estimators.summary import survives
+
     model.dictionary_ = dictionary
     assumed = (*model.statement_.assumptions, "the data dictionary was written without looking at the rows")
     notes = model.statement_.notes
+    ids = [column.name for column in dictionary.columns if column.role == "id"]
+    if ids and dictionary.unit is None and not survives(model):
+        several = f"the promise is made to one row, and what has one {ids[0]!r} may have several: give it the role unit"
+        model.statement_ = replace(model.statement_, caveats=(*model.statement_.caveats, several))
     if getattr(model, "check_cells", None) is None:
         notes = (*notes, "cells that were not understood were not counted, so it is not known how many there are")
     model.statement_ = replace(model.statement_, assumptions=assumed, notes=notes)
@@ -191,7 +233,7 @@ def encoded(
     from ..io.columns import header
     from ..io.dictionary import TableEncoder, Target
 
-    problems = dictionary.differences(header(path), ("feature", "target") if target else ("feature",))
+    problems = dictionary.differences(header(path), ("feature", "target", "unit") if target else ("feature",))
     if problems:
         raise Refusal("\n".join(f"{path}: {problem}" for problem in problems))
     encoder = TableEncoder(dictionary)

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from .beside import columns_of, read_named
-from .declared import apply, dictionary_option, encode, encode_to_scratch, keep
+from .declared import (
+    apply,
+    columns_beside,
+    dictionary_option,
+    encode,
+    encode_to_scratch,
+    keep,
+    read_ids,
+    unit_column_of,
+)
 from .describe import print_model
 from .exits import NotWritten, Refusal
 from .inputs import cluster_input, input_kind, need_target, open_input, read, stays_in_files
@@ -49,6 +58,13 @@ NOTHING: dict[str, object] = {}
 @click.option(
     "--path", "path_file", type=click.Path(path_type=Path), help="Write the released iterates to this npz file."
 )
+@click.option(
+    "--unit",
+    "unit_column",
+    help="Column with the id of each row's person, household or firm: the promise is made to all rows with the same "
+    "id. A dictionary may name it: role unit.",
+)
+@click.option("--unit-name", help="With --unit: the word for what has one id, such as patient. Default: person.")
 @click.option("--n-rows", type=int, help="Public number of rows; required for --adjacency add-remove.")
 @click.option("--n-features", type=int, help="Public number of features; required for svmlight files.")
 @click.option("--zero-based", is_flag=True, help="The columns of an svmlight file are counted from 0.")
@@ -85,6 +101,8 @@ def fit(
     n_features: int | None,
     zero_based: bool,
     columns: list[str] | None,
+    unit_column: str | None,
+    unit_name: str | None,
     path_file: Path | None,
     cluster: str | None,
     seed: int | None,
@@ -138,6 +156,11 @@ def fit(
         raise Refusal("the dictionary names the target. Leave --target out.")
     if dictionary is not None and columns is not None:
         raise Refusal("the dictionary says which columns are features. Leave --columns out.")
+    unit_column = unit_column_of(unit_column, unit_name, dictionary)
+    if unit_column is not None and (cluster is not None or options["memory_limit"] is not None):
+        raise Refusal("units are summed for rows in memory. Leave --cluster and --memory-limit out, or --unit.")
+    if unit_column is not None and options["task"] == "survival":
+        raise Refusal("survival takes one row for each person. Leave --unit out, or give its column the role id.")
     if path_file is not None:
         check_file(path_file, option="--path", inputs=_inputs(data, dictionary_file, None, None))
     width = 1 if dictionary is None else dictionary.output_bounds().lower.size
@@ -146,6 +169,10 @@ def fit(
         from ..core import checks
 
         checks.memory(options["memory_limit"], "--memory-limit")
+    if unit_column is not None:
+        model.set_params(unit=unit_name)
+        if dictionary is None:
+            columns = columns_beside(data, unit_column, target, columns)
     check_charge(options["ledger"], options["dataset"])
     _check_environment(model)
     with saying_how_to_go_on(options), progress(as_json) as visible:
@@ -167,9 +194,10 @@ def fit(
             else:
                 table = _read_features(data, visible, target, columns, beside, options)
             y = labelled(table.y, model.classes) if declared else table.y
-            run(model, table.X, y, table.feature_names, visible, given)
+            ids = None if unit_column is None else read_ids(data, unit_column)
+            run(model, table.X, y, table.feature_names, visible, ids, given)
             del table, y, given
-        elif dictionary is None and stays_in_files(data, options["memory_limit"], target):
+        elif dictionary is None and unit_column is None and stays_in_files(data, options["memory_limit"], target):
             if columns is not None:
                 raise Refusal("all columns of rows that stay in files are read. Leave --columns or --memory-limit out.")
             need_target(data, target)
@@ -191,7 +219,8 @@ def fit(
                 }
                 table = read_rows(data, visible, target=target, n_features=n_features, columns=columns, **form)
             y = labelled(table.y, model.classes) if declared else table.y
-            run(model, table.X, y, table.feature_names, visible)
+            ids = None if unit_column is None else read_ids(data, unit_column)
+            run(model, table.X, y, table.feature_names, visible, ids)
             del table, y
     if dictionary is not None:
         keep(model, dictionary)
@@ -229,7 +258,7 @@ def _read_features(
     from ..io.columns import header
 
     taken = {target, *(column.name for column in beside)}
-    names = [name for name in header(data) if name not in taken] if columns is None else columns
+    names = [name for name in (header(data) if columns is None else columns) if name not in taken]
     if options["task"] == "survival":
         if target is not None:
             raise Refusal("survival has a time and an event in the place of a target. Leave --target out.")
@@ -302,9 +331,10 @@ def run(
     y: object,
     names: tuple[str, ...] | None,
     visible: bool,
+    ids: list[object] | None = None,
     beside: Mapping[str, object] = NOTHING,
 ) -> None:
-    """Fit, with a progress bar if `visible`, and keep the names of the features."""
+    """Fit, with a progress bar if `visible`, and keep the names of the features; `ids` are those of units."""
     import warnings
 
     import numpy as np
@@ -319,7 +349,8 @@ def run(
         warnings.simplefilter("always", UnreadCellsWarning)
         warnings.showwarning = tell
         try:
-            model.fit(X, **beside) if "time" in beside else model.fit(X, y, **beside)
+            terms = {**beside, **({} if ids is None else {"units": ids})}
+            model.fit(X, **terms) if "time" in beside else model.fit(X, y, **terms)
         except MissingValueError as refusal:
             raise Refusal(str(refusal).replace("set on_missing='empty'", "give --on-missing empty")) from None
     model.set_params(verbose=False)

@@ -49,9 +49,20 @@ def ledger() -> None:
 @click.option(
     "--kind", type=click.Choice(["gaussian", "renyi"]), help="How costs are counted. Default: the first fit decides."
 )
+@click.option(
+    "--unit",
+    help="The word for what has one id, such as patient, if the budget protects all rows with the same id. "
+    "Default: one row.",
+)
 @json_option
 def create(
-    place: tuple[str, ...], epsilon: float, delta: float, adjacency: str, kind: str | None, as_json: bool
+    place: tuple[str, ...],
+    epsilon: float,
+    delta: float,
+    adjacency: str,
+    kind: str | None,
+    unit: str | None,
+    as_json: bool,
 ) -> None:
     """Open DATASET with a total budget; makes the ledger if there is none, and never sets a budget anew.
 
@@ -65,11 +76,12 @@ def create(
     if dataset is None:
         raise Refusal("no dataset was named. Write its name after the address.")
     book = Ledger(address)
-    book.create(dataset, epsilon, delta, adjacency, kind=kind)
+    book.create(dataset, epsilon, delta, adjacency, kind=kind, unit=unit)
     if as_json:
         print_json(_dataset(book, dataset))
     else:
-        click.echo(f"Opened {dataset.strip()!r} with a total of {book.total(dataset)} under {adjacency}.")
+        protects = "" if unit is None else f" It protects one {unit}: all rows with the same id."
+        click.echo(f"Opened {dataset.strip()!r} with a total of {book.total(dataset)} under {adjacency}.{protects}")
 
 
 @ledger.command()
@@ -189,6 +201,7 @@ def _dataset(book: Ledger, name: str, entries: bool = True) -> dict[str, Any]:
         "delta": state.delta,
         "adjacency": str(state.adjacency),
         "kind": state.kind,
+        "unit": state.unit,
         "spent": {"epsilon": spent.epsilon, "delta": spent.delta},
         "used": spent.epsilon / state.epsilon,
         "odometer": {"epsilon": read.epsilon, "delta": read.delta},

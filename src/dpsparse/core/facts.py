@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from .unit_words import ROW
+
 Vector = NDArray[np.float64]
 
 #: Rows are spiky where their squared length is below this part of their box's.
@@ -345,6 +347,9 @@ class Facts:
     counts_unread : int
         Declared columns of the table for which rows remember whether their cell was understood, for
         a priced count; 0: rows do not.
+    unit : str
+        The word for one record: a row, or all rows with the same id (a patient, a household).
+        `n_rows` counts records, and their number of rows is private where a record has several.
     offset_bound : (float, float) or None
         Between which a record's offset lies, which is added to its margin; None: records have none.
     weight_bound : float or None
@@ -383,6 +388,7 @@ class Facts:
     scale: float | Vector = 1.0
     counts_clipped: bool = False
     counts_unread: int = 0
+    unit: str = ROW
     offset_bound: tuple[float, float] | None = None
     weight_bound: float | None = None
     design: Any = field(default=None, repr=False, compare=False)
@@ -393,6 +399,11 @@ class Facts:
         if self.target is not UNSAID:
             raise ValueError("target and target_bound disagree; give one of them, and change either by with_().")
         object.__setattr__(self, "target", Target(bound=target_bound))
+
+    @property
+    def by_unit(self) -> bool:
+        """Whether a record is all rows with the same id."""
+        return self.unit != ROW
 
     @property
     def quadratic(self) -> bool:

@@ -30,6 +30,32 @@ SCORE = "private score"
 RED = "color:#b00020"
 
 
+def one_of_many(unit: str) -> str:
+    """The word for a unit of several rows, as statements name it; empty where it is something else."""
+    who, several, _ = unit.partition(": all rows with the same id")
+    return who.removeprefix("one ") if several else ""
+
+
+def neighbours(adjacency: str, unit: str) -> str:
+    """What neighbours differ in."""
+    who = one_of_many(unit)
+    if not who:
+        return NEIGHBOURS.get(adjacency, adjacency)
+    if adjacency == "add-remove":
+        return f"adding or removing all records of any one {who}, however many there are,"
+    return f"replacing all records of any one {who}, however many there are,"
+
+
+def guesses(adjacency: str, unit: str) -> str:
+    """What an attacker does not know."""
+    who = one_of_many(unit)
+    if not who:
+        return GUESSES.get(adjacency, GUESSES["replace-one"])
+    if adjacency == "add-remove":
+        return f"knows everybody else's rows, and does not know whether one {who} is in the data, guesses right"
+    return f"knows everybody else's rows and holds two equally likely candidates for those of one {who} guesses right"
+
+
 def paragraph(statement: Statement) -> str:
     """The promise in a few sentences, or that there is none; without caveats."""
     by = f"{_made(statement.recipe)} {statement.recipe} ({statement.loss} loss)"
@@ -42,10 +68,10 @@ def paragraph(statement: Statement) -> str:
     factor = f"{math.exp(statement.epsilon):.4g}" if statement.epsilon < 500 else f"e^{statement.epsilon:.6g}"
     said = [
         f"{by} under {promise}, {statement.adjacency}: "
-        f"{NEIGHBOURS.get(statement.adjacency, statement.adjacency)} changes the "
+        f"{neighbours(statement.adjacency, statement.unit)} changes the "
         f"probability of any outcome by at most a factor {factor}, up to {statement.delta:.3g}.",
         f"The unit of privacy is {statement.unit}.",
-        f"Whoever {GUESSES.get(statement.adjacency, GUESSES['replace-one'])} in at most "
+        f"Whoever {guesses(statement.adjacency, statement.unit)} in at most "
         f"{in_percent(statement.attacker_success)} of cases; a coin is right in 50 %.",
     ]
     return " ".join(said)

@@ -34,7 +34,7 @@ class SparseClassifier(ClassifierMixin, SparseLinear):  # type: ignore[misc]
     ----------
     epsilon, delta, budget, sparsity, row_norm, feature_bound, feature_center, recipe, penalty, \
 alpha, l1_ratio, box, adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, \
-label, run_id, resume, accept, on_missing, check_bounds, check_cells, intervals, weight_bound, \
+label, run_id, resume, accept, on_missing, check_bounds, check_cells, intervals, unit, weight_bound, \
 offset_bound, memory_limit, random_state, verbose
         As in `SparseRegressor`.
     loss : Loss or None
@@ -102,6 +102,7 @@ offset_bound, memory_limit, random_state, verbose
         check_bounds: float | None = None,
         check_cells: float | None = None,
         intervals: str | None = None,
+        unit: str | None = None,
         weight_bound: float | None = None,
         offset_bound: tuple[float, float] | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
@@ -140,6 +141,7 @@ offset_bound, memory_limit, random_state, verbose
         self.check_bounds = check_bounds
         self.check_cells = check_cells
         self.intervals = intervals
+        self.unit = unit
         self.weight_bound = weight_bound
         self.offset_bound = offset_bound
         self.class_weight = class_weight

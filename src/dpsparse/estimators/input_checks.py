@@ -55,6 +55,29 @@ def open_rows_in_files(X: Any, y: Any, request: FitRequest) -> tuple[Any, Any]:
     return X, y
 
 
+#: What is said where units cannot be sorted.
+UNITS_IN_MEMORY = (
+    "units are summed for rows in the memory of one machine. Leave memory_limit=None, and bring the rows of a cluster "
+    "to one machine."
+)
+
+
+def without_column(X: Any, units: Any) -> tuple[Any, Any]:
+    """A frame without the column that `units` names, and its ids; otherwise both as they are.
+
+    An id is no feature: it would tell one person from the others.
+    """
+    if not isinstance(units, str):
+        return X, units
+    names = list(getattr(X, "columns", ())) if hasattr(X, "shape") else []
+    if units not in names:
+        raise DataError(
+            "units names no column of X. Give the name of a column of a data frame, or an array with one id for each row."
+        )
+    ids = X[units]
+    return X.drop(columns=[units]) if hasattr(X, "iloc") else X.drop(units), ids
+
+
 def open_clusters(X: Any, y: Any = None) -> tuple[Any, Any]:
     """Rows on a cluster where X is an array or frame of Dask, or a frame of Spark; otherwise both as they are.
 
@@ -186,6 +209,15 @@ def _listed(y: Any) -> Any:
     return cells
 
 
+def refuse_named_unit(part: BaseEstimator, whole: str) -> None:
+    """Refuse a part that promises to all rows with the same id, inside a whole that is told no ids."""
+    if part.get_params(deep=False).get("unit") is not None:
+        raise ValueError(
+            f"{whole} promises to one row, and {type(part).__name__} has unit={part.get_params(deep=False)['unit']!r}: "
+            "units are not taken there yet. Fit it by itself, with fit(X, y, units=ids), or leave unit=None."
+        )
+
+
 def refuse_fit_arguments(given: Mapping[str, object]) -> None:
     """Refuse what `fit` was given beyond X and y, and say why.
 
@@ -201,6 +233,12 @@ def refuse_fit_arguments(given: Mapping[str, object]) -> None:
         raise TypeError(
             f"{terms[0]} is not supported here: weights, offsets and exposures are taken by fit of SparseRegressor, "
             "SparseClassifier and SparseSurvival alone. Fit the model itself, or leave them out."
+        )
+    if "units" in given:
+        raise TypeError(
+            "units are not taken here yet: a promise to all rows with the same id is made by fit(X, y, units=ids) of "
+            "SparseRegressor and SparseClassifier, by private_score, and by PrivateBounds, PrivateScaler and "
+            "NoisyCount by themselves. Leave units out: the promise is then made to one row."
         )
     if given:
         raise TypeError(f"fit takes X and y only, got {', '.join(sorted(given))}. Give options to the constructor.")

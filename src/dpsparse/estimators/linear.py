@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..core import DataError, Statement
 from ..core.facts import Vector
 from ..core.public_draws import repeatable
+from ..core.unit_words import PERSON, ROW
 from ..fitting import FitRequest, FitResult, Targets, fit, plan_fit, read_targets, refuse_rows_brought
 from ..fitting.counts import checked_columns, warn_of_unread
 from ..fitting.statement import MADE_ROWS, void
@@ -24,13 +25,21 @@ from ..queries.kinds import Path
 from ..queries.losses import user_defined
 from ..recipes import built_in
 from ..rows import Records, read_bounds, refuse_missing
-from ..rows.data_split import read_units
 from ..rows.declared import ColumnBounds, declared_bounds
 from ..rows.margins import served
 from ..rows.missing import AT_PREDICTION
 from ..rows.row_bounds import RowBounds
+from ..rows.units import read_units
 from .display import StatementMixin
-from .input_checks import open_rows_in_files, read_source, read_vector, refuse_fit_arguments, refuse_numbers_for_labels
+from .input_checks import (
+    UNITS_IN_MEMORY,
+    open_rows_in_files,
+    read_source,
+    read_vector,
+    refuse_fit_arguments,
+    refuse_numbers_for_labels,
+    without_column,
+)
 from .intervals import Intervals
 from .repeated_fits import RepeatedFits
 
@@ -204,10 +213,12 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
         y : array of shape (rows,), or str
             With a path or a frame of a cluster, the name of the target's column. None: files hold
             it. ``fit(frame, target="name")`` is the same.
-        units : array of shape (rows,), optional
-            With ``intervals="split"``: the id of each row's person or household, as a keyword. All
-            rows of a unit are then in one part. Ids are not part of a record: they must not be
-            computed from its content. The unit of privacy stays one row.
+        units : array of shape (rows,), or str, optional
+            The id of each row's person, household or firm, as a keyword; of a frame also the name of
+            its column. The promise is then made to all rows with the same id together, and each id
+            counts alike, however many rows it has: where sick people come often, that is another
+            average than one over rows. Ids are not part of a record: they must not be computed from
+            its content. Rows without an id count as nothing.
         sample_weight : array of shape (rows,), optional
             As a keyword. Factor of each record's loss, clipped to ``[0, weight_bound]``, which must be declared; 1 in
             the mean by convention. A record's contribution is clipped after it: no guarantee changes.
@@ -221,19 +232,34 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
         if target is not None and y is not None:
             raise TypeError("the target was given twice, as y and as target. Leave one of them out.")
         y = target if y is None else y
+        X, units = without_column(X, units)
         request, source, targets = self.read_rows(X, y)
         request, terms = read_terms(request, given, targets)
         source = source if terms is None else source.with_terms(terms)
         del X, y, given, terms
+        return self.fit_source(*self.with_units(request, source, units), targets)
+
+    def with_units(self, request: FitRequest, source: Records, units: object) -> tuple[FitRequest, Records]:
+        """A request whose promise is made to units, and rows that know theirs; as they are where there are none.
+
+        Parameters
+        ----------
+        request : FitRequest
+        source : Records
+        units : array-like or None
+            The id of each row.
+        """
         if units is None:
-            return self.fit_source(request, source, targets)
-        if request.intervals is None:
-            raise ValueError(
-                "units say which rows stay together in the parts of intervals='split'. Leave them "
-                "out, or ask for intervals."
-            )
-        by_unit = replace(request, by_unit=True)
-        return self.fit_source(by_unit, source, targets, read_units(units, source.shape[0]))
+            if request.unit != ROW:
+                raise ValueError(
+                    f"unit={request.unit!r} promises to all rows with the same id. Give their ids: "
+                    f"fit(X, y, units=ids), one for each row; or leave unit=None."
+                )
+            return request, source
+        if source.spread is not None or request.memory_limit is not None:
+            raise DataError(UNITS_IN_MEMORY)
+        word = PERSON if request.unit == ROW else request.unit
+        return replace(request, unit=word), source.by_unit(read_units(units, source.shape[0]))
 
     def __sklearn_clone__(self) -> Self:
         """A clone, which counts its fits together with those of this estimator: see `RepeatedFits`."""
@@ -246,21 +272,20 @@ class SparseLinear(StatementMixin, BaseEstimator):  # type: ignore[misc]
         self.__dict__.pop("_family", None)
         return self
 
-    def fit_source(
-        self, request: FitRequest, source: Records, targets: Targets, units: NDArray[np.str_] | None = None
-    ) -> Self:
+    def fit_source(self, request: FitRequest, source: Records, targets: Targets) -> Self:
         """Fit on rows that have passed the door. For rooms that read them themselves."""
         from ..report.planner.foresight import warn_if_hopeless
 
         columns = checked_columns(request.check_cells, source)
         checked = 0 if columns is None else len(columns.names)
-        shape = request.shape(*source.shape, sparse=source.sparse, models=targets.models, checked=checked)
+        records = source.shape[0] if source.units is None else source.units.count
+        shape = request.shape(records, source.shape[1], sparse=source.sparse, models=targets.models, checked=checked)
         with repeatable(None if request.resume is None else request.resume.public_seed):
             prepared = plan_fit(request, shape)
         self._sparse_rows = shape.sparse
         repeated = self._family.note(prepared, shape, stacklevel=4) if "_family" in vars(self) else ""
         notes = warn_if_hopeless(prepared, shape, stacklevel=4)
-        fitted = fit(prepared, source, targets.vectors(prepared.models), targets.assumptions, notes, units)
+        fitted = fit(prepared, source, targets.vectors(prepared.models), targets.assumptions, notes)
         warn_of_unread(fitted.statement.notes, stacklevel=4)
         if repeated:
             fitted = replace(fitted, statement=void(fitted.statement, repeated))

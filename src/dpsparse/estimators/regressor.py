@@ -94,6 +94,9 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
     interval_target : {"mean", "robust"}
         ``robust`` clips residuals narrowly: narrower intervals, of another parameter where errors
         are skewed and their size depends on the features.
+    unit : str or None
+        The word for what has one id, such as ``"patient"``, where ``fit(X, y, units=ids)`` says whose rows are
+        whose: the promise is made to all rows with the same id. None: "person" there, and one row elsewhere.
     weight_bound : float or None
         The largest `sample_weight` of a record, from public knowledge; required where weights are given.
     offset_bound : (float, float) or None
@@ -170,6 +173,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         check_cells: float | None = None,
         intervals: str | None = None,
         interval_target: str = "mean",
+        unit: str | None = None,
         weight_bound: float | None = None,
         offset_bound: tuple[float, float] | None = None,
         memory_limit: str | int | None = None,
@@ -208,6 +212,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         self.check_cells = check_cells
         self.intervals = intervals
         self.interval_target = interval_target
+        self.unit = unit
         self.weight_bound = weight_bound
         self.offset_bound = offset_bound
         self.memory_limit = memory_limit

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..core.facts import Vector
 from ..core.log import log_event
 from ..core.mechanisms import Randomness
+from ..rows.hosts.base import check_units
 from ..rows.records import Records
 from .counts import checked_columns
 from .prepare import FitPlan, refuse_unguarded
@@ -28,7 +26,6 @@ def fit(
     targets: Sequence[Vector],
     assumptions: Sequence[str] = (),
     notes: Sequence[str] = (),
-    units: NDArray[np.str_] | None = None,
     *,
     payers: Sequence[Payer] | None = None,
     opener: OpenOracle | None = None,
@@ -47,8 +44,6 @@ def fit(
         What the guarantee rests on beside the recipe's own.
     notes : sequence of str
         Further notes of the statement.
-    units : array of str, optional
-        The unit of each row, where the plan splits rows by units.
     payers : sequence of Payer, optional
         Each pays the whole bill; default: the request, which the statement then cites.
     opener : OpenOracle, optional
@@ -62,6 +57,7 @@ def fit(
     prices, names, the draft of the statement; a recipe that is not ours was tried on synthetic rows.
     """
     request, name = prepared.request, prepared.recipe.name
+    check_units(Records.of(X), prepared.facts)
     if request.ledger is not None:
         refuse_unguarded(prepared.plan, name)
     checked_columns(request.check_cells, X)
@@ -80,7 +76,7 @@ def fit(
     payers, delta = (request,) if payers is None else payers, prepared.delta
     kept = {"bill": prepared.bill, "label": name, "delta": delta, "resume": request.resume}
     with session(*payers, **kept, randomness=randomness, bar=bar) as opened:  # type: ignore[arg-type]
-        fitted = run(prepared, X, targets, opened, draft=draft, opener=opener, units=units)
+        fitted = run(prepared, X, targets, opened, draft=draft, opener=opener)
     # cited once more, now that the ledger has noted the end
     stated = charged_to(fitted.statement, opened.payment)
     log_event("fit done", **public, answers=sum(ask.times for ask in stated.asks), ledger=stated.ledger)

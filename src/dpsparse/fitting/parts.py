@@ -12,6 +12,7 @@ from ..algorithms.intervals import SplitIntervals, most_coefficients
 from ..algorithms.one_step import Flag, Step
 from ..core import Adjacency, AssumptionError, Budget, Noise, Plan, PoissonRows, SplitRule
 from ..core.facts import Vector
+from ..core.unit_words import ROW
 from ..queries.kinds import Indices
 from ..queries.losses import Logistic, Squared
 from ..recipes import Auto, SelectPolish, built_in
@@ -91,7 +92,7 @@ def prepare_parts(request: FitRequest, shape: Shape) -> FitPlan:
     """Both parts of a fit with intervals, and the price of the dearer one."""
     _refuse(request, shape)
     budget, delta = request.budget_for(shape.n_rows)
-    coins = SplitRule.under(request.adjacency, FIRST, units=request.by_unit)
+    coins = SplitRule.under(request.adjacency, FIRST, units=request.unit != ROW)
     n_first, n_second = coins.expected(shape.n_rows)
     intervals = _intervals(request, budget, n_second)
     sparsity = None if request.sparsity is None else min(request.sparsity, intervals.most)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import recipes
-from ..accounting import PlanCost, PricedPlan, price
-from ..core import AssumptionError, Budget, DataError, LedgerError, Noise, Plan
+from ..accounting import Cost, PlanCost, PricedPlan, cost_of_units, price
+from ..core import AssumptionError, Budget, DataError, LedgerError, Noise, Plan, PrivacyError
 from ..core.facts import Clip, Facts
+from ..oracles.gate import check_by_unit
 from ..oracles.local import LocalNoise
 from ..queries.kinds import Gradient, RandomizedLabels, Solver
 from ..queries.losses import Loss, joint_of, refuse_mixing, target_of, user_defined
@@ -84,9 +85,11 @@ class FitPlan:
         return clipped_to(self.request, self.facts)
 
     @property
-    def bill(self) -> PlanCost | None:
+    def bill(self) -> Cost | None:
         """What a ledger is charged; None for what has no price, or none that covers it."""
-        return None if self.priced is None or self.plan.unproven else PlanCost.of(self.priced)
+        if self.priced is None or self.plan.unproven:
+            return None
+        return cost_of_units(PlanCost.of(self.priced), self.facts.unit)
 
 
 def plan_fit(request: FitRequest, shape: Shape) -> FitPlan:
@@ -126,6 +129,10 @@ def draft_plan(request: FitRequest, shape: Shape) -> tuple[FitPlan, Budget | Non
     if recipe.private:
         request.check_storable()
     if has_none(recipe):
+        if facts.by_unit:
+            raise PrivacyError(
+                f"recipe {recipe.name!r} makes no promise, and so none to a {facts.unit}. Leave units and unit out."
+            )
         solver = recipe.solver(facts)
         unpriced = Budget.approx(1.0, 0.5)  # a plan needs one to be written; a baseline does not look at it
         plan = solver.plan(facts, unpriced)
@@ -134,6 +141,8 @@ def draft_plan(request: FitRequest, shape: Shape) -> tuple[FitPlan, Budget | Non
     budget, delta = request.budget_for(shape.n_rows)
     solver, plan = _planned(recipe, facts, request, budget, models)
     refuse_unaccepted(plan, recipe.name, request.accept)
+    if facts.by_unit:
+        check_by_unit(plan)
     if request.noise == "exact" and any(ask.noise is Noise.LOCAL_GAUSSIAN for ask in plan.asks):
         raise ValueError("noise='exact' is not made on devices; use noise='lattice', or a pure local mechanism.")
     return FitPlan(request, facts, recipe, solver, plan, None, delta, models, reason, loss), budget

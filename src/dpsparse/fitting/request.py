@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from .. import recipes
 from ..core import Adjacency, AssumptionError, Budget, BudgetError, PrivacyError, checks
 from ..core.facts import LARGEST_SIZE, SMALLEST_SIZE, Facts, Penalty, Vector
+from ..core.unit_words import ROW, unit_word
 from ..ledger import Ledger, check_ledger
 from ..oracles import Resume
 from ..queries.losses import Huber, Logistic, Loss, Poisson, Squared, proven, target_of
@@ -214,7 +215,7 @@ class FitRequest:
     verbose: bool
     intervals: str | None = None
     interval_target: str = "mean"
-    by_unit: bool = False
+    unit: str = ROW
     weight_bound: float | None = None
     offset_bound: tuple[float, float] | None = None
     class_weight: object = None
@@ -266,6 +267,7 @@ class FitRequest:
             verbose=bool(given["verbose"]),
             intervals=_intervals(given.get("intervals")),
             interval_target=checks.one_of(given.get("interval_target", "mean"), "interval_target", INTERVAL_TARGETS),
+            unit=unit_word(given.get("unit")),
             weight_bound=_weight_bound(given.get("weight_bound")),
             offset_bound=_offset_bound(given.get("offset_bound")),
             class_weight=given.get("class_weight"),
@@ -329,6 +331,7 @@ class FitRequest:
             sparse=shape.sparse,
             counts_clipped=self.check_bounds is not None,
             counts_unread=0 if self.check_cells is None else shape.checked,
+            unit=self.unit,
             offset_bound=self.offset_range,
             weight_bound=self.largest_weight,
         )

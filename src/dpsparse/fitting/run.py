@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..algorithms.interval_clips import Pilot
 from ..core import PrivacyError, Receipt, Statement
@@ -16,7 +15,9 @@ from ..queries.kinds import Oracle, Path
 from ..recipes import built_in
 from ..rows.data_split import DataSplit
 from ..rows.lattice import Lattice
+from ..rows.records import Records
 from ..rows.row_bounds import RowBounds
+from ..rows.units import Units
 from .counts import UNREAD, UnreadShares, ask_clipped, ask_unread, checked_columns, clipping_notes
 from .parts import Inference, InferenceResult, in_user_units, nothing_selected
 from .prepare import FitPlan
@@ -72,7 +73,6 @@ def run(
     *,
     draft: Statement,
     opener: OpenOracle | None = None,
-    units: NDArray[np.str_] | None = None,
 ) -> FitResult:
     """Run a planned fit that is paid for: one solver for each vector of targets, each with an oracle of its own.
 
@@ -88,14 +88,12 @@ def run(
     draft : Statement
     opener : OpenOracle, optional
         Who makes the oracles; default: ours, or what `with_oracles` put in their place.
-    units : array of str, optional
-        The unit of each row, for a split into parts.
     """
     opener = current_opener() if opener is None else opener
     request, inference = prepared.request, prepared.inference
     first, split = prepared, None
     if inference is not None:
-        first, split = inference.first, _split(inference, opened, units)
+        first, split = inference.first, _split(inference, opened, Records.of(X).units)
     columns = checked_columns(request.check_cells, X)
     solved = [_solve(first, X, y if split is None else split.targets(y, 0), opened, opener, inference) for y in targets]
     answers = [answer for one in solved for answer in one.receipts]
@@ -149,7 +147,7 @@ def _solve(
     return _Solved(w, path, oracle.receipts, oracle.choices, unread, clipped, pilot)
 
 
-def _split(inference: Inference, opened: Session, units: NDArray[np.str_] | None) -> DataSplit:
+def _split(inference: Inference, opened: Session, units: Units | None) -> DataSplit:
     if (units is not None) != (inference.coins.rule == "units"):
         raise PrivacyError("rows are dealt by the rule of the plan: units are told where it says so, and only there.")
     return DataSplit(inference.coins.first, opened.key("parts"), units)

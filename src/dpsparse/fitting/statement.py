@@ -18,6 +18,7 @@ from ..core.curves import gaussian_mu
 from ..core.participation import PUBLIC_FEATURES
 from ..core.release import versions
 from ..core.statement import SEEDED, ask_summaries
+from ..core.unit_words import ROW, unit_phrase
 from ..ledger import Payment
 from ..queries.losses import Loss, user_defined
 from ..recipes import built_in
@@ -32,6 +33,10 @@ MADE_ROWS = (
     "from one record by rules that are public"
 )
 DEVICES = "every device randomised its own report as the protocol says"
+ONE_ID = (
+    "each {unit} has one id, and ids were not computed from other cells; every {unit} counts alike, however many "
+    "rows there are"
+)
 EXACT = (
     "delta is 0 and nothing hides in it: Laplace noise and selections are drawn from their exact laws, tails included"
 )
@@ -79,6 +84,7 @@ def draft_fit(
     exact = (EXACT,) if priced is not None and prepared.delta == 0 and not prepared.plan.local else ()
     caveats = list(plan_caveats(prepared.plan))
     assumed = [*assumptions, *recipe.assumptions(facts), *of_others(prepared), *refusals(prepared.request.on_missing)]
+    assumed += one_id(facts.unit)
     assumed += [] if prepared.inference is None else prepared.inference.assumptions
     adjacency = "replace-one-label" if prepared.plan.labels_only else str(prepared.request.adjacency)
     if priced is None:
@@ -95,7 +101,7 @@ def draft_fit(
         rho=math.inf if priced is None else priced.rho,
         mu=math.inf if priced is None else priced.mu,
         adjacency=adjacency,
-        unit=unit_of(prepared.plan, prepared.models),
+        unit=unit_of(prepared.plan, prepared.models, facts.unit),
         recipe=recipe.name,
         loss=facts.loss,
         n_rows=facts.n_rows,
@@ -109,10 +115,15 @@ def draft_fit(
     return draft if priced is None else _weigh(in_other_words(draft, priced.budget))
 
 
-def unit_of(plan: Plan, models: int) -> str:
+def one_id(unit: str) -> tuple[str, ...]:
+    """What a promise to units of several rows rests on."""
+    return () if unit == ROW else (ONE_ID.format(unit=unit),)
+
+
+def unit_of(plan: Plan, models: int, unit: str = ROW) -> str:
     """The unit of privacy: who, and with how many reports."""
     if not plan.local:
-        return "one row"
+        return unit_phrase(unit)
     who = "one person's label" if plan.labels_only else "one person"
     return f"{who}, {'one report' if models == 1 else f'{models} reports'} (local model)"
 
@@ -197,7 +208,9 @@ def refusals(on_missing: str) -> tuple[str, ...]:
     return (NOT_COVERED,) if on_missing == "refuse" else ()
 
 
-def draft_step(priced: PricedPlan, delta: float, what: str, n_rows: int, on_missing: str, *, secure: bool) -> Statement:
+def draft_step(
+    priced: PricedPlan, delta: float, what: str, n_rows: int, on_missing: str, *, secure: bool, unit: str = ROW
+) -> Statement:
     """What a transformer with one priced question will have promised."""
     draft = Statement(
         private=secure,
@@ -206,13 +219,13 @@ def draft_step(priced: PricedPlan, delta: float, what: str, n_rows: int, on_miss
         rho=priced.rho,
         mu=priced.mu,
         adjacency=str(priced.budget.relation),
-        unit="one row",
+        unit=unit_phrase(unit),
         recipe=what,
         loss="no",
         n_rows=n_rows,
         asks=(),
         accountant=priced.accountant,
-        assumptions=(*refusals(on_missing), MADE_ROWS),
+        assumptions=(*refusals(on_missing), MADE_ROWS, *one_id(unit)),
         caveats=_seeded("made", secure),
         versions=versions(),
     )
@@ -220,13 +233,21 @@ def draft_step(priced: PricedPlan, delta: float, what: str, n_rows: int, on_miss
 
 
 def draft_score(
-    priced: PricedPlan, delta: float, what: str, loss: Loss, n_rows: int, on_missing: str, *, secure: bool
+    priced: PricedPlan,
+    delta: float,
+    what: str,
+    loss: Loss,
+    n_rows: int,
+    on_missing: str,
+    *,
+    secure: bool,
+    unit: str = ROW,
 ) -> Statement:
     """What an evaluation of a model will have promised to the people whose rows score it."""
     return replace(
-        draft_step(priced, delta, what, n_rows, on_missing, secure=secure),
+        draft_step(priced, delta, what, n_rows, on_missing, secure=secure, unit=unit),
         loss=loss.name,
-        assumptions=(*refusals(on_missing), MADE_ROWS, SCORED),
+        assumptions=(*refusals(on_missing), MADE_ROWS, SCORED, *one_id(unit)),
     )
 
 

@@ -14,9 +14,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ..accounting.costs.base import Cost, write_cost
+from ..accounting.costs.unit import unit_of
 from ..accounting.filters import Charge
+from ..core.adjacency import Adjacency
 from ..core.codec import canonical_json
 from ..core.errors import BudgetError, BudgetExceededError, LedgerError, LedgerNotWrittenError, RunRepeatedError
+from ..core.unit_words import ROW
 from .chain import Chain
 from .entries import STATUS
 from .names import is_seeded
@@ -174,11 +177,33 @@ def _refuse_others(state: State, request: Request) -> None:
             f"dataset {dataset!r} protects {str(state.adjacency)!r} neighbours, and this cost is for "
             f"{str(bill.adjacency)!r}. Fit with adjacency={str(state.adjacency)!r}."
         )
+    _refuse_other_unit(state.unit, unit_of(bill), state.adjacency, dataset)
     if state.delta == 0 and bill.pure() == float("inf"):
         raise BudgetError(
             f"dataset {dataset!r} has delta = 0 and takes pure fits only; this one has no epsilon at delta = 0. "
             "Choose a recipe with Laplace noise or selections, or another dataset's budget."
         )
+
+
+def _refuse_other_unit(kept: str, billed: str, relation: Adjacency, dataset: str) -> None:
+    """Refuse a bill that does not cover the unit which a dataset protects.
+
+    A bill for units covers rows where one is replaced: exchanging one row, its id kept, is exchanging
+    its unit for another. It does not where one is added or removed: a unit with one row less is still there,
+    and going from one to the other takes two steps. Nothing else is covered, and nothing is converted.
+    """
+    if billed == kept or (kept == ROW and relation is Adjacency.REPLACE_ONE):
+        return
+    if kept == ROW:
+        raise LedgerError(
+            f"dataset {dataset!r} protects a row, added or removed, and this cost is for a {billed}: a {billed} with "
+            "one row less is exchanged, not removed. Use adjacency='replace-one', or a dataset that was created with "
+            f"unit={billed!r}."
+        )
+    raise LedgerError(
+        f"dataset {dataset!r} protects a {kept}: all rows with the same id. This cost is for a {billed}, and would "
+        f"promise less. Fit with unit={kept!r} and units=, the id of each row."
+    )
 
 
 def _refusal(state: State, request: Request) -> BudgetExceededError:

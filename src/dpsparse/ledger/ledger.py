@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from ..accounting.costs.base import Cost
 from ..core.errors import LedgerError, LedgerNotWrittenError
+from ..core.unit_words import unit_word
 from .address import Address, FileAddress, default_address, read_address
 from .chain import VERSION, Chain, Event, Head
 from .charging import Request, charge, present
@@ -116,7 +117,14 @@ class Ledger:
     # ---------------------------------------------------------------------------------------------- writing
 
     def create(
-        self, dataset: str, epsilon: float, delta: float, adjacency: str = "replace-one", *, kind: str | None = None
+        self,
+        dataset: str,
+        epsilon: float,
+        delta: float,
+        adjacency: str = "replace-one",
+        *,
+        kind: str | None = None,
+        unit: str | None = None,
     ) -> None:
         """Open a dataset with its total budget; makes the ledger itself if there is none.
 
@@ -131,9 +139,12 @@ class Ledger:
         adjacency : {"replace-one", "add-remove"}
         kind : {"gaussian", "renyi"} or None
             How costs are counted (see ``docs/ledger.md``). None: the first entry decides.
+        unit : str or None
+            The word for what has one id, such as ``"patient"``, if the budget protects all rows with
+            the same id; fits then need ``unit`` and ``units``. None: one row.
         """
         name = dataset_name(dataset)
-        state = State.opened(epsilon, delta, adjacency, kind)
+        state = State.opened(epsilon, delta, adjacency, kind, unit_word(unit))
 
         def act(chain: Chain) -> None:
             head = chain.head()

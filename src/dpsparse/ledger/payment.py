@@ -9,6 +9,7 @@ from typing import Protocol
 
 from ..accounting.costs.base import Cost
 from ..accounting.costs.plan import PlanCost
+from ..accounting.costs.unit import bare_cost
 from ..core.errors import LedgerError
 from .address import Secret, has_default
 from .ledger import Ledger
@@ -152,7 +153,8 @@ def reserve(
     label = seeded_label(label) if seeded else label
     book = Ledger.of(ledger)
     with book.reserve(dataset, bill, label=label, run_id=run_id, delta=delta, resumes=resumes) as reservation:
-        drawn = isinstance(bill, PlanCost) and bill.account.costs.random
+        cost = bare_cost(bill)
+        drawn = isinstance(cost, PlanCost) and cost.account.costs.random
         if drawn and not resumes:
             reservation.start()
         yield Payment(reservation, at_once=drawn)

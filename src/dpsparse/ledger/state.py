@@ -23,14 +23,16 @@ from ..accounting.costs.base import Cost
 from ..accounting.filters import KINDS, PARTS, Charge, Filter, filter_costs, filters_of, portion
 from ..core.adjacency import Adjacency
 from ..core.budget import Budget
-from ..core.codec import Record, write
+from ..core.codec import Record, form, write
 from ..core.errors import BudgetError, LedgerError, LedgerTamperedError
+from ..core.unit_words import ROW
 from .chain import NOTHING, SEE, Chain, Event
 
 #: A ledger counts in Renyi divergences if its first entry takes less than this part of what it would take otherwise.
 CLEARLY = 0.8
 
 
+@form(later=(("unit",),))
 @dataclass(frozen=True, kw_only=True)
 class State(Record):
     """What a dataset allows and what was taken of it.
@@ -49,6 +51,8 @@ class State(Record):
         Parts of slack that are left.
     live : int
         Entries that count: all that were not refunded.
+    unit : str
+        What neighbours differ in: a row, or all rows of what has one id, such as a patient.
     """
 
     epsilon: float
@@ -59,9 +63,10 @@ class State(Record):
     totals: Mapping[str, int]
     slack: int = PARTS
     live: int = 0
+    unit: str = ROW
 
     @classmethod
-    def opened(cls, epsilon: float, delta: float, adjacency: str, kind: str | None) -> State:
+    def opened(cls, epsilon: float, delta: float, adjacency: str, kind: str | None, unit: str = ROW) -> State:
         """A dataset of which nothing was taken."""
         total = Budget.approx(epsilon, delta, adjacency)
         assert total.epsilon is not None
@@ -76,7 +81,8 @@ class State(Record):
             raise BudgetError(
                 f"kind={kind!r} does not go with delta={total.delta:g}: 'pure' is for delta = 0, and nothing else is."
             )
-        state = cls(epsilon=total.epsilon, delta=total.delta, adjacency=total.relation, kind=None, totals={})
+        budget = {"epsilon": total.epsilon, "delta": total.delta, "adjacency": total.relation}
+        state = cls(**budget, kind=None, totals={}, unit=unit)  # type: ignore[arg-type]
         return state if kind is None else state.counting(kind)
 
     def counting(self, kind: str) -> State:
@@ -242,7 +248,7 @@ class Replay:
 
     def _create(self, event: Event) -> str:
         after = State.from_dict(event.read()["state"])
-        fresh = State.opened(after.epsilon, after.delta, str(after.adjacency), after.kind)
+        fresh = State.opened(after.epsilon, after.delta, str(after.adjacency), after.kind, after.unit)
         wrong = event.dataset in self.states or differs(fresh, after)
         self.states.setdefault(event.dataset, after)
         return "opens a dataset twice or wrongly" if wrong else ""

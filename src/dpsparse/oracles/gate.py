@@ -22,6 +22,7 @@ from ..core.statement import Receipt
 from ..queries.charge import MADE_BY_THE_GATE, Charge
 from ..queries.kinds import PerturbedMinimum, Query, RandomizedLabels, Select, SupportVotes
 from ..queries.rules import CHOICES, MINIMA, SUMS
+from ..queries.table import NOT_BY_UNIT
 from ..rows.sampling import PoissonSample
 
 #: Questions that read the rows themselves and not sums of them.
@@ -243,6 +244,26 @@ def check_plan(plan: Plan, *, together: bool, noisy: bool = True) -> None:
             if ask.question not in _NAMED:
                 raise PrivacyError(f"ask {ask.name!r}: there is no kind of question {ask.question!r}.")
             check_answerable(_NAMED[ask.question], ask, together=together, noisy=noisy)
+
+
+def check_by_unit(plan: Plan) -> None:
+    """Refuse a plan of which a kind of query bounds what one row adds, and not what all rows of a unit add."""
+    if plan.local:
+        raise PrivacyError(f"asks of devices {NOT_BY_UNIT} In the local model each person speaks for one record.")
+    for ask in asks_of(plan):
+        if ask.question is not None and ask.question in _NAMED:
+            refuse_rows_alone(_NAMED[ask.question])
+
+
+def refuse_rows_alone(kind: type) -> None:
+    """Refuse a kind of query that bounds what one row adds, and not what all rows of a unit add."""
+    rule = SUMS.get(kind) or CHOICES.get(kind)
+    known = kind in (Select, SupportVotes) if rule is None else rule.by_unit
+    if not known:
+        raise PrivacyError(
+            f"{kind.__name__} {NOT_BY_UNIT} Use a recipe of sums, such as recipe='auto', or leave units out: "
+            "the promise is then made to one row."
+        )
 
 
 def needs_all_rows(plan: Plan) -> bool:

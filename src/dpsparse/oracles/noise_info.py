@@ -15,6 +15,7 @@ from ..accounting.pricing import PricedPlan
 from ..core.errors import PrivacyError
 from ..core.facts import Facts
 from ..core.plan import Ask, Noise, Plan
+from ..queries.choices import UNIT_SPREAD
 from ..queries.kinds import PerturbedMinimum, Query, Select, SupportVotes
 from ..queries.losses import Loss
 from ..queries.minimisers import proven_offset
@@ -32,7 +33,16 @@ from ..queries.rules import (
 )
 from ..rows.hosts import Host
 from ..rows.lattice import Lattice
-from .gate import Gate, TurnNoise, check_plan, check_query, sample_rate, share_of_rows
+from .gate import (
+    Gate,
+    TurnNoise,
+    check_by_unit,
+    check_plan,
+    check_query,
+    refuse_rows_alone,
+    sample_rate,
+    share_of_rows,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,10 +142,14 @@ class PricedNoise:
     def check_plan(self) -> None:
         """Refuse kinds of queries that cannot be answered on these rows, at their participation, with their noise."""
         check_plan(self.plan, together=self.together)
+        if self.lattice.facts.by_unit:
+            check_by_unit(self.plan)
 
     def measure(self, query: Any, ask: Ask, turn: int) -> TurnNoise:
         """The noise of one turn; refuses what must not be answered at its price."""
         check_query(query, ask, together=self.together)
+        if self.lattice.facts.by_unit:
+            refuse_rows_alone(type(query.of if isinstance(query, Select) else query))
         cost, relation, facts = self.priced.cost(ask.name, turn), self.priced.budget.relation, self.lattice.facts
         kind, strength, divisor = type(query), cost.strength, self.divisor(ask.name, turn)
         spec: Any = None
@@ -143,7 +157,7 @@ class PricedNoise:
             spec = self._specs.of(query)
             moved = self.sensitivity(spec, ask)
         elif kind in CHOICES:
-            moved = CHOICES[kind].spread(query, relation)
+            moved = CHOICES[kind].spread(query, relation) * (UNIT_SPREAD if facts.by_unit else 1)
         elif kind is Select:
             spec = measure(query.of, self.lattice)
             largest = self.lattice.largest_total * float(np.max(spec.unit)) / divisor

@@ -17,6 +17,10 @@ radius of the ball, or the norm of the box's far corner where there is none.
 What is still believed of a row function is that a record's values do not depend on other records,
 which a law tests for every one of them (`tests/laws/test_row_laws.py`). Nobody has to prove a
 bound.
+
+Where a record is a unit of several rows, its contribution is made of theirs in one of four ways
+(`PerUnit`), summed exactly (`queries.unit_sums`), and brought into the set as any other: the set is
+convex and holds 0, so that a mean of rows which are in it is in it already.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
@@ -33,9 +38,11 @@ from ..core.facts import Vector
 from ..rows.block import Mask
 from ..rows.lattice import Lattice
 from ..rows.shard import Shard
+from ..rows.units import weights_of
 from .losses import Loss
 from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec
 from .table import Asked, SumRule
+from .unit_sums import HEADROOM, Indices, unit_sums, weight_of
 
 #: Units of the fine lattice per bound on one record: a sum is rounded to `RELEASE_UNITS` of them
 #: once, and not for each record.
@@ -43,6 +50,11 @@ FINE_UNITS = 2.0**30
 #: Radii of balls lie between this and its inverse, so that squares of entries neither vanish nor
 #: overflow: below 1e-162 they would be zero, and a ball would hold vectors of any length.
 SMALLEST_RADIUS = 1e-100
+
+
+#: How the rows of a unit become one contribution: the mean of bounded rows that are present; the mean of
+#: rows, bounded once; the mean of all bounded rows, present or not; or the largest of any bounded row.
+PerUnit = Literal["mean", "clipped mean", "mean of all", "any"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +110,12 @@ class Bound:
             out[beyond] = far
         return out
 
+    def shrunk(self, values: Vector) -> Vector:
+        """Rows of values, scaled down to the ball where they are longer; the same where there is none."""
+        if self.norm == math.inf:
+            return values
+        return np.asarray(values * (self._limit / np.maximum(_norms(values), self._limit))[:, None])
+
     @property
     def _limit(self) -> float:
         return self.norm * (1.0 - (self.lower.size + 8) * 2.0**-52)
@@ -132,8 +150,40 @@ def ball(norm: float, size: int) -> Bound:
     return Bound(np.full(size, -norm), np.full(size, norm), norm)
 
 
+def by_unit(within: Bound, values: Iterator[Vector], shard: Shard, per_unit: PerUnit) -> Iterator[Vector]:
+    """What each unit adds, from what row functions give for rows, in the order of the rows; not yet bounded."""
+    size = within.norm if within.norm < math.inf else float(np.maximum(-within.lower, within.upper).max())
+    starts, weight = units_of(shard, per_unit)
+    done = 0
+    for rows in values:
+        first, last = np.searchsorted(starts, [done, done + len(rows)])
+        if first == last or starts[first] != done or (last < starts.size and starts[last] != done + len(rows)):
+            raise PrivacyError("a row function has cut a unit.")
+        own, here = slice(done, done + len(rows)), starts[first:last] - done
+        if per_unit == "any":
+            yield np.maximum.reduceat(within.clipped(rows), here, axis=0)
+        elif per_unit == "clipped mean":
+            yield within.shrunk(unit_sums(rows, here, weight[own], size, HEADROOM))
+        else:
+            yield unit_sums(within.clipped(rows), here, weight[own], size)
+        done += len(rows)
+
+
+def units_of(shard: Shard, per_unit: PerUnit = "mean") -> tuple[Indices, Vector]:
+    """First rows of the units of a shard, and the weights of their rows."""
+    starts, weights, done = [np.zeros(0, dtype=np.intp)], [np.zeros(0)], 0
+    for block in shard.blocks:
+        own, ones = block.unit_starts, np.ones(block.y.size)
+        starts.append(own + done)
+        done += ones.size
+        weights.append(weights_of(own, ones) if per_unit == "mean of all" else weight_of(block))
+    return np.concatenate(starts), np.concatenate(weights)
+
+
 def bounded_sum(
-    bound: Callable[[Asked, Lattice], Bound], row_function: Callable[[Asked, Shard, Loss], Iterator[Vector]]
+    bound: Callable[[Asked, Lattice], Bound],
+    row_function: Callable[[Asked, Shard, Loss], Iterator[Vector]],
+    per_unit: PerUnit = "mean",
 ) -> SumRule:
     """The rule of a sum of what a row function gives for each record, held within a set.
 
@@ -142,7 +192,9 @@ def bounded_sum(
     bound : (question, lattice) -> Bound
         Public; refuses a question that is none.
     row_function : (question, shard, loss) -> iterator of arrays
-        One row of numbers for each record of a block, from that record alone.
+        One row of numbers for each row of a block, from that row alone; in pieces that cut no unit.
+    per_unit : str
+        How the rows of a unit become one contribution.
     """
 
     def measure(question: Asked, lattice: Lattice) -> SumSpec:
@@ -151,7 +203,8 @@ def bounded_sum(
     def part(question: Asked, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
         within = bound(question, shard.lattice)
         total = np.zeros(spec.size, dtype=np.int64)
-        for values in row_function(question, shard, loss):
+        found = row_function(question, shard, loss)
+        for values in by_unit(within, found, shard, per_unit) if shard.facts.by_unit else found:
             whole = within.clipped(values) / spec.unit
             np.trunc(whole, out=whole)
             np.clip(whole, -spec.record, spec.record, out=whole)
@@ -166,4 +219,4 @@ def bounded_sum(
                 total += within.clipped(values).sum(axis=0)
         return total
 
-    return SumRule(measure, part, exact)
+    return SumRule(measure, part, exact, by_unit=True)

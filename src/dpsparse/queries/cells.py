@@ -20,6 +20,12 @@ numbers.
 *Rounding.* t is rounded to whole units of 1/U and s is computed from that and rounded: t stays in
 [-1, 1] and is any number there, and s is off by at most 1/(2U), so that norms grow by at most that,
 and differences of two records by at most 1/U.
+
+*Units.* A unit of several rows adds the mean of what they add, which lies in the convex hull of what one
+row may add: norms and distances are those of a row. Its rows may lie in several cells. Counts are
+truncated by row. Moments with squares are summed exactly, and each of 2m numbers for m cells is rounded
+once: norms grow by :math:`\sqrt{2m}/(2U)` and distances by :math:`\sqrt{2m}/U`; rows are truncated to
+:math:`2^{-32}` first, which one more 1/U covers.
 """
 
 from __future__ import annotations
@@ -33,17 +39,22 @@ from scipy.special import expit
 
 from ..core.errors import PrivacyError
 from ..core.facts import LARGEST_SIZE, SMALLEST_SIZE, Vector, in_range
+from ..rows.block import Block
 from ..rows.lattice import Lattice
 from ..rows.shard import Shard
+from ..rows.units import WEIGHTS
 from .kinds import CellCounts, CellMoments, Cells
 from .losses import Loss, classes_of
 from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec, check_support
 from .table import SUMS, SumRule
 from .tallies import losses_of, predicted
+from .unit_sums import unit_numbers, weight_of
 
 #: l2 norm of what a record adds to the moments of its cell, and how far two records are apart there.
 MOMENT_NORM = math.sqrt(5) / 2
 MOMENT_PAIR = 2.0
+#: Steps of the lattice of rows of a unit: times whole weights they are below 2^53, and sums are exact.
+ROW_TICKS = 2.0**32
 #: How far two records move counts.
 COUNT_PAIR = math.sqrt(2)
 
@@ -60,7 +71,11 @@ def count_part(question: CellCounts, spec: SumSpec, shard: Shard, loss: Loss) ->
     record = int(spec.record)
     total = np.zeros(question.cells.size, dtype=np.int64)
     for seen in _seen(question.cells, shard):
-        total += record * np.bincount(seen.cell, minlength=total.size)
+        if seen.weight is None:
+            total += record * np.bincount(seen.cell, minlength=total.size)
+        else:
+            part = np.trunc(seen.weight * record)
+            total += np.bincount(seen.cell, weights=part, minlength=total.size).astype(np.int64)
     return total
 
 
@@ -88,7 +103,9 @@ def moment_measure(question: CellMoments, lattice: Lattice) -> SumSpec:
     units, cells = lattice.units(RELEASE_UNITS), np.ones(question.cells.size)
     if not question.squares:
         return SumSpec(Sensitivity(1.0, cells, pair_norm=MOMENT_PAIR), 1.0 / units, units)
-    norm, pair = MOMENT_NORM + 0.5 / units, MOMENT_PAIR + 1.0 / units
+    # of a unit every number is rounded, and rows are off by far less than one of them
+    rounded = math.sqrt(2 * question.cells.size) + 1 if lattice.facts.by_unit else 1.0
+    norm, pair = MOMENT_NORM + 0.5 * rounded / units, MOMENT_PAIR + rounded / units
     return SumSpec(Sensitivity(norm, np.r_[cells, cells / 2], pair_norm=pair), 1.0 / units, units)
 
 
@@ -97,12 +114,34 @@ def moment_part(question: CellMoments, spec: SumSpec, shard: Shard, loss: Loss) 
     units = spec.record
     total = np.zeros((1 + question.squares, question.cells.size), dtype=np.int64)
     for seen in _seen(question.cells, shard):
+        if seen.weight is not None:
+            total += _moments_by_unit(question, seen, loss, units)
+            continue
         t = np.rint(_scored(question, seen, loss) * units)
         total[0] += np.bincount(seen.cell, t, minlength=question.cells.size).astype(np.int64)
         if question.squares:
             s = np.rint(t * (t / units) - units / 2)
             total[1] += np.bincount(seen.cell, s, minlength=question.cells.size).astype(np.int64)
     return total.ravel()
+
+
+def _moments_by_unit(question: CellMoments, seen: _Seen, loss: Loss, units: float) -> Integers:
+    """Moments of the units of a block: means over their rows in each cell, exact, and rounded once.
+
+    Without squares they are truncated, so that norms only shrink.
+    """
+    assert seen.weight is not None
+    size = question.cells.size
+    t = np.trunc(_scored(question, seen, loss) * ROW_TICKS)
+    place, own = np.unique(seen.unit * size + seen.cell, return_inverse=True)
+    whole = np.rint(seen.weight * WEIGHTS)
+    parts = [t] if not question.squares else [t, np.trunc(t * (t / ROW_TICKS) - ROW_TICKS / 2)]
+    total = np.zeros((len(parts), size), dtype=np.int64)
+    for k, part in enumerate(parts):
+        mean = np.bincount(own, weights=part * whole, minlength=place.size) * (units / ROW_TICKS / WEIGHTS)
+        mean = np.rint(mean) if question.squares else np.trunc(mean)
+        total[k] = np.bincount(place % size, weights=mean, minlength=size).astype(np.int64)
+    return total
 
 
 def moment_exact(question: CellMoments, shards: Sequence[Shard], loss: Loss) -> Vector:
@@ -120,7 +159,8 @@ def moment_exact(question: CellMoments, shards: Sequence[Shard], loss: Loss) -> 
 class _Seen:
     """Scored rows of a block that are in a cell: their cells, bins, margins and targets."""
 
-    def __init__(self, cells: Cells, columns: Vector, y: Vector, alive: Vector) -> None:
+    def __init__(self, cells: Cells, columns: Vector, block: Block) -> None:
+        y, alive = block.y, block.present
         margins = columns[:, : cells.margins.size]
         if cells.rests is not None:
             margins = margins + cells.scale * columns[:, margins.shape[1] : 2 * margins.shape[1]]
@@ -133,11 +173,13 @@ class _Seen:
         self.bins: NDArray[np.intp] = bins[known]
         self.margins: Vector = np.ascontiguousarray(margins[known])
         self.y: Vector = np.ascontiguousarray(y[known])
+        self.weight = None if block.starts is None else weight_of(block)[known]
+        self.unit = np.zeros(0, dtype=np.intp) if block.starts is None else unit_numbers(block.starts, y.size)[known]
 
 
 def _seen(cells: Cells, shard: Shard) -> Iterator[_Seen]:
     for block, columns in zip(shard.blocks, shard.columns(_columns(cells)), strict=True):
-        yield _Seen(cells, columns, block.y, block.present)
+        yield _Seen(cells, columns, block)
 
 
 def _columns(cells: Cells) -> NDArray[np.intp]:
@@ -226,5 +268,5 @@ VALUES: dict[str, Callable[[CellMoments, _Seen, Loss], Vector]] = {
     "place": _place,
 }
 
-SUMS[CellCounts] = SumRule(count_measure, count_part, count_exact)
-SUMS[CellMoments] = SumRule(moment_measure, moment_part, moment_exact)
+SUMS[CellCounts] = SumRule(count_measure, count_part, count_exact, by_unit=True)
+SUMS[CellMoments] = SumRule(moment_measure, moment_part, moment_exact, by_unit=True)

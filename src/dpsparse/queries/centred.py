@@ -19,7 +19,7 @@ from ..core.errors import PrivacyError
 from ..core.facts import LARGEST_SIZE, Vector
 from ..rows.block import Block
 from ..rows.kernels import products
-from ..rows.shard import Shard
+from ..rows.shard import Shard, block_pieces
 from ..rows.slopes import slopes
 from .kinds import CentredModel
 from .losses import Loss
@@ -42,6 +42,15 @@ class RowView:
     slopes: Vector
     margins: Vector
     block: Block
+
+    @property
+    def size(self) -> int:
+        """Features of the model."""
+        return int(self.away.shape[1])
+
+    def rows_away(self, rows: slice) -> Vector:
+        """Some rows, centred."""
+        return self.away[rows]
 
 
 def check_centre(centre: Vector, size: int) -> None:
@@ -76,8 +85,7 @@ def away_by_pieces(support: Indices, centre: Vector, shard: Shard) -> Iterator[t
     lattice = shard.lattice
     count = max(LEAST_ROWS, PIECE_ENTRIES // max(support.size, 1))
     for block in shard.blocks:
-        for start in range(0, block.y.size, count):
-            piece = block.rows(slice(start, start + count))
+        for piece in block_pieces(block, count):
             alive = piece.present[:, None]
             centred = products.shifted_columns(piece, lattice, support) * lattice.unit
             centred *= alive

@@ -14,28 +14,44 @@ Guarantee
   :math:`2^{53}` they are clamped, which moves no two of them apart.
 * ``ModalEntry``: a record adds 1 to one bin. A: 1. R: one bin falls while another rises, so the
   range is 2.
+
+Rows of a unit count with their weights, whole numbers of :math:`2^{-20}`, which sum to at most 1: it
+moves T within :math:`[-q, 1-q]`, and bins by at most 1 together, as a record of one row does. Of gradients
+a unit has one value, the norm of their mean, with weight 1. Scores are then multiples of :math:`2^{-40}`,
+which floats do not hold: they are rounded down to multiples of :math:`2^{-20}`, and the difference
+of two moves by less than :math:`2\cdot2^{-20}` more. Ranges of units are larger by `UNIT_SPREAD`, which
+covers this, as they are at least 1.
 """
 
 from __future__ import annotations
+
+import itertools
 
 import numpy as np
 
 from ..core.adjacency import Adjacency
 from ..core.errors import PrivacyError
 from ..core.facts import Vector
+from ..rows.block import Block
 from ..rows.columns import typical_entries
 from ..rows.shard import Shard
+from ..rows.units import WEIGHTS, pieces_of
 from .centred import check_centre
 from .framed import ProjectedBlock, view_of
 from .kinds import ModalEntry, Quantile
 from .losses import Loss
 from .sensitivity import Integers
 from .table import CHOICES, ChoiceRule
+from .unit_sums import HEADROOM, unit_sums, weight_of
 
 #: Parts q are whole numbers of one over this.
 PARTS = 2**20
 #: Floats hold whole numbers up to this.
 LARGEST = 2**53
+#: How much larger ranges of scores are where records are units.
+UNIT_SPREAD = 1 + 2.0**-19
+#: Entries of gradients that are written out at once.
+PIECE_ENTRIES = 2**18
 KINDS = ("slopes", "gradients", "rows", "targets")
 
 
@@ -44,28 +60,67 @@ def quantile_counts(question: Quantile, shard: Shard, loss: Loss) -> Integers:
     grid = question.grid * (1 + 1e-6 * (question.of != "targets"))
     counts = np.zeros(grid.size + 1, dtype=np.int64)
     for view in view_of(question.model, shard, loss):
-        values = _values(question.of, view)
-        counts[:-2] += np.searchsorted(np.sort(values), grid[:-1], side="right")
-        counts[-2:] += values.size
+        values, weights = _values(question.of, view, float(grid[-1]))
+        counts[:-2] += weights_below(values, weights, grid[:-1])
+        counts[-2:] += int(weights.sum())
     return counts
 
 
-def _values(of: str, view: ProjectedBlock) -> Vector:
-    """The values that count for a quantile."""
+def _values(of: str, view: ProjectedBlock, largest: float) -> tuple[Vector, Integers]:
+    """The values that count for a quantile, and their weights: of gradients one for each unit, else one for each row."""
     if of == "targets":
-        return view.block.y[view.block.present > 0]
+        there = view.block.present > 0
+        return view.block.y[there], whole_weights(view.block)[there]
+    if of == "gradients" and view.block.starts is not None:
+        sizes = _unit_norms(view, largest)
+        sizes = sizes[sizes > 0]
+        return sizes, np.full(sizes.size, WEIGHTS, dtype=np.int64)
     with np.errstate(over="ignore"):
         sizes = {"slopes": np.abs(view.slopes), "rows": view.norms, "gradients": np.abs(view.slopes) * view.norms}[of]
-    return np.asarray(sizes[sizes > 0])
+    return np.asarray(sizes[sizes > 0]), whole_weights(view.block)[sizes > 0]
+
+
+def _unit_norms(view: ProjectedBlock, largest: float) -> Vector:
+    """Norm of the mean gradient of each unit, which `queries.unit_sums` clips; larger ones than a grid holds are cut."""
+    starts, weight = view.block.unit_starts, weight_of(view.block)
+    found = [np.zeros(0)]
+    for start, stop in pieces_of(starts, weight.size, max(1, PIECE_ENTRIES // max(view.size, 1))):
+        rows = slice(start, stop)
+        with np.errstate(over="ignore"):
+            gradients = view.slopes[rows, None] * view.rows_away(rows)
+        own = starts[np.searchsorted(starts, start) : np.searchsorted(starts, stop)] - start
+        sums = unit_sums(gradients, own, weight[rows], largest, HEADROOM)
+        found.append(np.sqrt(np.cumsum(np.square(sums), axis=1)[:, -1]) if view.size else np.zeros(own.size))
+    return np.concatenate(found)
+
+
+def whole_weights(block: Block) -> Integers:
+    """Whole weights of the rows of a block: those of records that are rows are all alike."""
+    if block.starts is None:
+        return np.full(block.y.size, WEIGHTS, dtype=np.int64)
+    return np.rint(weight_of(block) * WEIGHTS).astype(np.int64)
+
+
+def weights_below(values: Vector, weights: Integers, grid: Vector) -> Integers:
+    """Summed weights of the values that are at most each point of a grid."""
+    order = np.argsort(values, kind="stable")
+    sums = np.r_[np.zeros(1, dtype=np.int64), np.cumsum(weights[order])]
+    return sums[np.searchsorted(values[order], grid, side="right")]
+
+
+def rounded_scores(ends: list[int]) -> Vector:
+    r"""Scores of cells from :math:`2^{40}T` at their ends: rounded down to multiples of :math:`2^{-20}`, and clamped.
+
+    Where every record has the whole weight, they are such multiples already.
+    """
+    pairs = itertools.pairwise(ends)
+    return np.array([max(min(0, above, -below) // WEIGHTS, -LARGEST) / PARTS for below, above in pairs])
 
 
 def quantile_scores(question: Quantile, counts: Integers) -> Vector:
     """Minus the number of records between each cell and the quantile."""
     wanted = _whole_part(question.part) * int(counts[-1])
-    upper = [PARTS * int(count) - wanted for count in counts[:-1]]
-    lower = [-wanted, *upper[:-1]]
-    pairs = zip(lower, upper, strict=True)
-    return np.array([max(min(0, above, -below), -LARGEST) / PARTS for below, above in pairs])
+    return rounded_scores([-wanted, *(PARTS * int(count) - wanted for count in counts[:-1])])
 
 
 def _whole_part(part: float) -> int:
@@ -89,13 +144,13 @@ def bin_counts(question: ModalEntry, shard: Shard, loss: Loss) -> Integers:
         middle, largest = typical_entries(block, shard.lattice, question.centre)
         size = np.where(largest > 0, largest, question.part * middle)
         bins = np.searchsorted(question.edges[1:-1], size[size > 0], side="right")
-        counts += np.bincount(bins, minlength=counts.size)
+        np.add.at(counts, bins, whole_weights(block)[size > 0])
     return counts
 
 
 def bin_scores(question: ModalEntry, counts: Integers) -> Vector:
     """The counts."""
-    return np.minimum(counts, LARGEST).astype(float)
+    return np.minimum(counts, LARGEST) / WEIGHTS
 
 
 def bin_spread(question: ModalEntry, relation: Adjacency) -> float:
@@ -103,5 +158,5 @@ def bin_spread(question: ModalEntry, relation: Adjacency) -> float:
     return 2.0 if relation is Adjacency.REPLACE_ONE else 1.0
 
 
-CHOICES[Quantile] = ChoiceRule(quantile_counts, quantile_scores, quantile_spread)
-CHOICES[ModalEntry] = ChoiceRule(bin_counts, bin_scores, bin_spread)
+CHOICES[Quantile] = ChoiceRule(quantile_counts, quantile_scores, quantile_spread, by_unit=True)
+CHOICES[ModalEntry] = ChoiceRule(bin_counts, bin_scores, bin_spread, by_unit=True)

@@ -12,12 +12,11 @@ A record that is replaced moves every T by at most 1, and one that is added or r
 :math:`1-q` or :math:`-q`. A minimum is 1-Lipschitz in its terms, so each score moves by at most 1,
 or :math:`\max(q, 1-q)`, and the difference of two by at most 2, or :math:`2\max(q, 1-q)`. q is
 rounded to a multiple of :math:`2^{-20}`, so that :math:`2^{20}T` is an integer, and scores are
-exact; beyond :math:`2^{53}` they are clamped, which moves no two of them apart.
+exact; beyond :math:`2^{53}` they are clamped, which moves no two of them apart. Rows of a unit count with
+their weights, as in `choices`.
 """
 
 from __future__ import annotations
-
-import itertools
 
 import numpy as np
 
@@ -25,24 +24,22 @@ from ..core.adjacency import Adjacency
 from ..core.errors import PrivacyError
 from ..core.facts import Vector
 from ..rows.shard import Shard
+from .choices import PARTS, rounded_scores, weights_below, whole_weights
 from .kinds import ColumnQuantile
 from .losses import Loss
 from .sensitivity import Integers
 from .table import CHOICES, ChoiceRule
 
-#: Parts q are whole numbers of one over this.
-PARTS = 2**20
-#: Floats hold whole numbers up to this.
-LARGEST = 2**53
 KINDS = ("column", "size", "rows", "target")
 
 
 def column_counts(question: ColumnQuantile, shard: Shard, loss: Loss) -> Integers:
     """How many values are at most each point of the grid; all are at most the last."""
     counts = np.zeros(question.grid.size, dtype=np.int64)
-    for values in _values(question, shard):
-        counts[:-1] += np.searchsorted(np.sort(question.sign * values), question.grid[:-1], side="right")
-        counts[-1] += values.size
+    for values, block in zip(_values(question, shard), shard.blocks, strict=True):
+        weights = whole_weights(block)[block.present > 0]
+        counts[:-1] += weights_below(question.sign * values, weights, question.grid[:-1])
+        counts[-1] += int(weights.sum())
     return counts
 
 
@@ -60,8 +57,7 @@ def _values(question: ColumnQuantile, shard: Shard) -> list[Vector]:
 def cell_scores(question: ColumnQuantile, counts: Integers) -> Vector:
     """Minus the number of records between each cell and the quantile."""
     wanted = _whole_part(question.part) * int(counts[-1])
-    ends = [-wanted, *(PARTS * int(count) - wanted for count in counts)]
-    return np.array([max(min(0, above, -below), -LARGEST) / PARTS for below, above in itertools.pairwise(ends)])
+    return rounded_scores([-wanted, *(PARTS * int(count) - wanted for count in counts)])
 
 
 def _whole_part(part: float) -> int:
@@ -77,4 +73,4 @@ def column_spread(question: ColumnQuantile, relation: Adjacency) -> float:
     return 2.0 if relation is Adjacency.REPLACE_ONE else 2 * max(whole, PARTS - whole) / PARTS
 
 
-CHOICES[ColumnQuantile] = ChoiceRule(column_counts, cell_scores, column_spread)
+CHOICES[ColumnQuantile] = ChoiceRule(column_counts, cell_scores, column_spread, by_unit=True)

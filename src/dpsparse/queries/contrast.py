@@ -9,7 +9,8 @@ bracket lies within :math:`\pm(u_j - l_j)`, so coordinate j is within R and the 
 removed, and scores follow as in `scores`. Ends are rounded to whole units, at least 64 apart, and
 held within :math:`\pm 2^{17}` units: rows do not reach beyond :math:`2^{16}`, so nothing is lost. u
 is a power of two for which a record stays within ``Lattice.record_units``. A record of which
-nothing counts has slope zero.
+nothing counts has slope zero. Rows of a unit have whole factors within their weight of u, which sum to
+at most u.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from .kinds import IntervalContrast
 from .losses import Loss
 from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec, check_bound
 from .table import SUMS, SumRule
+from .unit_sums import weighted_factors
 
 #: Ends of intervals are held within this many units.
 FARTHEST = 2.0**17
@@ -77,7 +79,7 @@ def contrast_part(question: IntervalContrast, spec: SumSpec, shard: Shard, loss:
     total = np.zeros(shard.facts.dimension, dtype=np.int64)
     for view in seen(question.model, shard, loss):
         with np.errstate(over="ignore"):
-            factor = np.clip(np.trunc(view.slopes / (question.slope / units)), -units, units)
+            factor = weighted_factors(view.slopes / (question.slope / units), units, view.block)
         total[: low.size] += interval_scatter(view.block, shard.lattice, factor, low, high)
     return total
 
@@ -93,4 +95,4 @@ def contrast_exact(question: IntervalContrast, shards: Sequence[Shard], loss: Lo
     return total
 
 
-SUMS[IntervalContrast] = SumRule(contrast_measure, contrast_part, contrast_exact)
+SUMS[IntervalContrast] = SumRule(contrast_measure, contrast_part, contrast_exact, by_unit=True)

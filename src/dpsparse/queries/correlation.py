@@ -7,7 +7,7 @@ j within :math:`R\min(B_j, e)`, norm within :math:`R\min(K_2, e\sqrt d)`; :math:
 row are whole numbers. Its movements are twice these when a record is replaced and once when one is
 added or removed, and scores follow as in `scores`. The clip of entries is rounded to whole units,
 at least one, and `Lattice.clipped_lattice` gives c so few units that a record stays within
-``Lattice.record_units``.
+``Lattice.record_units``. Rows of a unit have whole factors within their weight of R, which sum to at most R.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from .kinds import Correlation
 from .losses import Loss
 from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec, check_bound
 from .table import SUMS, SumRule
+from .unit_sums import weighted_factors
 
 
 def correlation_measure(question: Correlation, lattice: Lattice) -> SumSpec:
@@ -43,7 +44,7 @@ def correlation_part(question: Correlation, spec: SumSpec, shard: Shard, loss: L
     limit, units = shard.lattice.clipped_lattice(question.entry)
     total = np.zeros(shard.facts.dimension, dtype=np.int64)
     for block, slope in zip(shard.blocks, _clipped_slopes(question, shard, loss), strict=True):
-        factor = np.clip(np.trunc(slope / (question.slope / units)), -units, units)
+        factor = weighted_factors(slope / (question.slope / units), units, block)
         total[: shard.facts.n_features] += products.entry_clipped_scatter(block, shard.lattice, factor, limit)
     return total
 
@@ -64,4 +65,4 @@ def _clipped_slopes(question: Correlation, shard: Shard, loss: Loss) -> Iterator
         yield np.clip(view.slopes, -question.slope, question.slope)
 
 
-SUMS[Correlation] = SumRule(correlation_measure, correlation_part, correlation_exact)
+SUMS[Correlation] = SumRule(correlation_measure, correlation_part, correlation_exact, by_unit=True)

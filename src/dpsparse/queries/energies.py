@@ -8,7 +8,8 @@ shrinking all :math:`E_b` of a record together where their float sum is larger, 
 truncated to whole units, which only shrinks. Hence :math:`\|E\|_2 \le \|E\|_1 \le K_2^2`: adding or
 removing a record moves the sum by at most :math:`K_2^2` in l2 norm and in each number. Replacing
 one: for vectors that are not negative :math:`\|E - E'\|_2^2 \le \|E\|_2^2 + \|E'\|_2^2`, so the sum
-moves by at most :math:`\sqrt2 K_2^2`, and by :math:`K_2^2` in each number.
+moves by at most :math:`\sqrt2 K_2^2`, and by :math:`K_2^2` in each number. Rows of a unit add their
+weight of this, truncated: numbers that are not negative and sum to at most :math:`K_2^2`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from .kinds import GroupEnergies
 from .losses import Loss
 from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec
 from .table import SUMS, SumRule
+from .unit_sums import weight_of
 
 #: More buckets than anybody needs: each is a pass over the rows.
 MOST_BUCKETS = 64
@@ -46,11 +48,12 @@ def energies_part(question: GroupEnergies, spec: SumSpec, shard: Shard, loss: Lo
     """The integers of one shard."""
     most = _most(shard.lattice)
     total = np.zeros(question.count, dtype=np.int64)
-    for found in _energies(question, shard):
+    for found, block in zip(_energies(question, shard), shard.blocks, strict=True):
         sums = np.zeros(found.shape[1])
         for energy in found:
             sums += energy
         held = found * (most * SLACK / np.maximum(sums, most))
+        held = held * weight_of(block) if shard.facts.by_unit else held
         total += np.trunc(held * (spec.record / most)).sum(axis=1).astype(np.int64)
     return total
 
@@ -86,4 +89,4 @@ def _energies(question: GroupEnergies, shard: Shard) -> Iterator[Vector]:
         yield found
 
 
-SUMS[GroupEnergies] = SumRule(energies_measure, energies_part, energies_exact)
+SUMS[GroupEnergies] = SumRule(energies_measure, energies_part, energies_exact, by_unit=True)

@@ -10,11 +10,13 @@ Rows :math:`Z_i` of a frame are whole numbers of a unit u, functions of their re
   :math:`\pm\lfloor S/\|Z_i\|_2\rfloor`, the exact norm rounded against us. Hence
   :math:`\|c_iZ_i\|_2 \le S` in units of :math:`C/S`: a record adds a vector of norm at most C.
   Replaced: :math:`2C`. Added or removed: C. A record of which nothing counts, or whose row is zero,
-  adds nothing.
+  adds nothing. A unit of several rows adds the sum of their gradients, clipped once
+  (`queries.unit_sums`).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +27,7 @@ import numpy as np
 from ..core.facts import Projection, Vector
 from ..rows.block import Block
 from ..rows.frames import FramedBlock
+from ..rows.kernels.interface import UnitClip
 from ..rows.lattice import Lattice
 from ..rows.shard import Shard
 from ..rows.slopes import slopes
@@ -33,6 +36,8 @@ from .kinds import CentredModel, Model, ProjectedGradient, ProjectedModel
 from .losses import Loss
 from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec, check_bound, check_support
 from .table import SUMS, Asked, SumRule
+from .unit_sums import SLACK as UNIT_SLACK
+from .unit_sums import unit_factors
 
 
 class ProjectedBlock(Protocol):
@@ -53,6 +58,15 @@ class ProjectedBlock(Protocol):
         """The rows themselves."""
         ...
 
+    @property
+    def size(self) -> int:
+        """Coordinates of the model."""
+        ...
+
+    def rows_away(self, rows: slice) -> Vector:
+        """Some rows as the model sees them, in real units."""
+        ...
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FramedView:
@@ -66,6 +80,15 @@ class FramedView:
     def block(self) -> Block:
         """The rows themselves."""
         return self.rows.block
+
+    @property
+    def size(self) -> int:
+        """Coordinates of the frame."""
+        return self.model.frame.size
+
+    def rows_away(self, rows: slice) -> Vector:
+        """Some rows in the frame."""
+        return self.rows.away(rows)
 
     @property
     def norms(self) -> Vector:
@@ -121,6 +144,11 @@ def gradient_part(question: ProjectedGradient, spec: SumSpec, shard: Shard, loss
     for view in framed_views(question.model, shard, loss):
         rows = view.rows
         step = question.clip / (units * rows.on.unit)
+        if shard.facts.by_unit:
+            every = np.ones(question.model.frame.size)
+            held = UnitClip(every, units * UNIT_SLACK, math.inf, every * math.inf)
+            total += rows.unit_scatter(unit_factors(view.slopes, step, rows.squares, view.block), held)
+            continue
         with np.errstate(over="ignore"):
             total += rows.scatter(np.clip(np.trunc(view.slopes / step), -rows.factor_cap, rows.factor_cap))
     return total
@@ -138,5 +166,9 @@ def gradient_exact(question: ProjectedGradient, shards: Sequence[Shard], loss: L
 
 
 SUMS[ProjectedGradient] = SumRule(
-    gradient_measure, gradient_part, gradient_exact, read=lambda asked: (asked.model.frame, asked.clip)
+    gradient_measure,
+    gradient_part,
+    gradient_exact,
+    read=lambda asked: (asked.model.frame, asked.clip),
+    by_unit=True,
 )

@@ -15,6 +15,9 @@ Guarantee
   clip names (:math:`B_j`: largest entry of column j).
 * ``GradientChange``: both gradients are multiples of the same row, held within `clip`; so is their
   difference, and its factor is truncated and capped like any other, within norm `change`.
+* A unit of several rows adds the sum of their gradients, each times the weight of its row, clipped once
+  (`queries.unit_sums`). Slopes are held within R before the sum: with weights that sum to at most 1 the
+  entries of column j stay within :math:`R\,B_j`. Clips of columns act on the clipped sum.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ from .kinds import Gradient, GradientChange
 from .losses import Loss
 from .sensitivity import RELEASE_UNITS, Indices, Integers, Sensitivity, SumSpec, check_support
 from .table import SUMS, SumRule
+from .unit_sums import unit_clip, unit_factors
 
 
 def gradient_reach(clip: Clip, lattice: Lattice, support: Indices | None = None) -> Sensitivity:
@@ -61,6 +65,12 @@ def gradient_part(question: Gradient, spec: SumSpec, shard: Shard, loss: Loss, d
     """The integers of one shard; those of the last question are mended where few rows changed."""
     lattice, clip, support = shard.lattice, question.clip, question.support
     pairs = shard.drawn_margins(question.w, draw)
+    if lattice.facts.by_unit:
+        found = [(b, slopes(loss, m, b)) for b, m in pairs]
+        if clip.slope is not None:
+            found = [(b, np.clip(slope, -clip.slope, clip.slope)) for b, slope in found]
+        total = _sum_by_unit(found, lattice, clip)
+        return total if support is None else total[support]
     held = [factors(b, lattice, slopes(loss, m, b), clip) for b, m in pairs]
     if draw is not None:
         size = lattice.facts.dimension if support is None else support.size
@@ -90,12 +100,12 @@ def change_part(
     """The integers of one shard."""
     lattice, limit = shard.lattice, Clip(question.change)
     total = np.zeros(lattice.facts.dimension, dtype=np.int64)
+    if lattice.facts.by_unit:
+        blocks = shard.drawn(draw)
+        return _sum_by_unit([(b, _change(question, b, shard, loss)) for b in blocks], lattice, limit)
     for block in shard.drawn(draw):
-        here, there = (
-            _clipped(block, lattice, slopes(loss, shard.margin(block, at), block), question.clip)
-            for at in (question.w, question.anchor)
-        )
-        _contribute(block, lattice, factors(block, lattice, here - there, limit), limit, None, total)
+        change = _change(question, block, shard, loss)
+        _contribute(block, lattice, factors(block, lattice, change, limit), limit, None, total)
     return total
 
 
@@ -157,6 +167,15 @@ def factors(block: Block, lattice: Lattice, slope: Vector, clip: Clip) -> Vector
         return np.clip(np.trunc(slope / step(lattice, clip)), -cap, cap)
 
 
+def _change(question: GradientChange, block: Block, shard: Shard, loss: Loss) -> Vector:
+    """Difference of two slopes of each row, each within what `clip` allows a row."""
+    here, there = (
+        _clipped(block, shard.lattice, slopes(loss, shard.margin(block, at), block), question.clip)
+        for at in (question.w, question.anchor)
+    )
+    return here - there
+
+
 def _clipped(block: Block, lattice: Lattice, slope: Vector, clip: Clip) -> Vector:
     """Slopes within what `clip` allows, not yet on the lattice."""
     cap = factor_cap(block, lattice, clip) * step(lattice, clip)
@@ -180,6 +199,21 @@ def _contribute(
     else:
         limits = np.floor(clip.columns / (clip.norm / lattice.record_units))
         products.clipped_scatter(block, lattice, factor, limits, total, support)
+
+
+def _sum_by_unit(pairs: list[tuple[Block, Vector]], lattice: Lattice, clip: Clip) -> Integers:
+    """Integer sum of the gradients of units, each clipped once, over some blocks and the slopes of their rows."""
+    if lattice.exact:
+        raise TypeError("rows that were built without a lattice answer only the exact oracle.")
+    ticks = lattice.record_units
+    entry = ticks * (min(clip.norm, clip.entry or clip.norm) / clip.norm)
+    columns = None if clip.columns is None else np.floor(clip.columns / (clip.norm / ticks))
+    held = unit_clip(lattice, ticks, entry=entry, columns=columns)
+    total = np.zeros(lattice.facts.dimension, dtype=np.int64)
+    for block, slope in pairs:
+        factor = unit_factors(slope, step(lattice, clip), block.squares, block)
+        products.unit_scatter(block, lattice, factor, held, total)
+    return total
 
 
 def _sum_of(
@@ -219,5 +253,5 @@ def _mended(shard: Shard, held: list[Vector], clip: Clip, loss: Loss) -> Integer
     return total
 
 
-SUMS[Gradient] = SumRule(gradient_measure, gradient_part, gradient_exact, sampled=True)
-SUMS[GradientChange] = SumRule(change_measure, change_part, change_exact, sampled=True)
+SUMS[Gradient] = SumRule(gradient_measure, gradient_part, gradient_exact, sampled=True, by_unit=True)
+SUMS[GradientChange] = SumRule(change_measure, change_part, change_exact, sampled=True, by_unit=True)

@@ -20,6 +20,19 @@ Guarantee
   :math:`F \le 4` if :math:`B_M < 1/2` and :math:`B_H \le 1.38\,(1 - 2B_M)`. Anything else is
   refused.
 
+*Units.* A unit of several rows adds :math:`g = \sum w_i\eta_ib_i`,
+:math:`\sqrt{B_H}\,U`, :math:`U = \sum w_i(v_i/v_{\max})b_ib_i^\top`, and
+:math:`\sqrt{B_M}\,gg^\top`: the meat of units, robust to whatever ties their rows. The same bounds hold.
+A: :math:`\|g\|, \|U\| \le 1`. R, numbers: :math:`(z\cdot g)^2 \le \sum w_i\eta_i^2(z\cdot b_i)^2 \le
+z^\top Uz` by Cauchy-Schwarz, so that :math:`U - gg^\top` is positive semi-definite and
+:math:`\langle U,U'\rangle \ge (g\cdot g')^2 = x^2`; hence
+:math:`F \le 2 + 2x + 2B(1-x^2)`, at most 4 for :math:`B \le 1/2` and else
+:math:`2 + 2B + 1/(2B)`. R, classes: with :math:`p = \sum w_i|\psi_i|\|b_i\|` the sizes obey
+:math:`\|g\| \le p` and :math:`\mathrm{tr}\,U \le \sum w_i4q_i(1-q_i) \le 4p(1-p)`, since
+:math:`4q(1-q)` is concave and 0 at 0, and :math:`\langle U,U'\rangle \ge 0`: all that the proof for one
+record uses. Rows are truncated to :math:`2^{-42}` before they are averaged, which twice the
+rounding below covers.
+
 Contributions are rounded to a lattice of step h, by at most h/2 in each of D numbers: norms grow by
 :math:`h\sqrt D/2` and distances by :math:`h\sqrt D`. b is held within :math:`1 - 2^{-36}`, which
 covers the rounding of floats. Public numbers are between :math:`10^{-60}` and :math:`10^{60}`, and
@@ -36,14 +49,17 @@ import numpy as np
 
 from ..core.errors import PrivacyError
 from ..core.facts import LARGEST_SIZE, SMALLEST_SIZE, Vector, in_range
+from ..rows.block import Block
 from ..rows.lattice import Lattice
 from ..rows.shard import Shard
+from ..rows.units import pieces_of
 from .bounds import FINE_UNITS, Bound, bounded_sum, interval
 from .centred import SLACK, RowView, check_centre, seen
 from .kinds import CountWithin, ScoreMoments
 from .losses import Loss
 from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec, check_bound, check_support
 from .table import SUMS, SumRule
+from .unit_sums import unit_sums, weight_of
 
 #: Numbers that are computed at a time.
 PIECE = 2**20
@@ -92,7 +108,7 @@ def moments_measure(question: ScoreMoments, lattice: Lattice) -> SumSpec:
     step = top / units
     entry = np.r_[np.ones(size), weights[0] * one, weights[1] * one] + step / 2
     pairs = np.r_[np.full(size, 2.0), weights[0] * two, weights[1] * two] + step
-    root = math.sqrt(entry.size)
+    root = math.sqrt(entry.size) * (2 if lattice.facts.by_unit else 1)  # rows of units are put on a lattice, too
     square = pair_square(question.gram, question.meat, classes=lattice.facts.target.classes)
     reach = Sensitivity(
         math.sqrt(1 + question.gram + question.meat) + step * root / 2,
@@ -135,12 +151,29 @@ def _moments(question: ScoreMoments, shard: Shard, loss: Loss) -> Iterator[Vecto
     weight = np.where(row == column, 1.0, math.sqrt(2))
     for view in seen(question.model, shard, loss):
         held, eta, bend = _clipped(question, view, size, classes=shard.facts.target.classes)
+        if shard.facts.by_unit and not shard.lattice.exact:
+            yield from _moments_by_unit(question, view.block, held, eta, bend)
+            continue
         piece = max(1, PIECE // (size + 2 * row.size))
         for start in range(0, eta.size, piece):
             b, e, v = (part[start : start + piece] for part in (held, eta, bend))
             products = b[:, row] * b[:, column] * weight
             gram, meat = math.sqrt(question.gram) * v[:, None], math.sqrt(question.meat) * (e**2)[:, None]
             yield np.hstack([e[:, None] * b, gram * products, meat * products])
+
+
+def _moments_by_unit(question: ScoreMoments, block: Block, held: Vector, eta: Vector, bend: Vector) -> Iterator[Vector]:
+    """What each unit adds: mean score g, triangle of the mean Gram matrix, and that of the meat g g'."""
+    row, column = np.triu_indices(held.shape[1])
+    double = np.where(row == column, 1.0, math.sqrt(2))
+    starts, weight = block.unit_starts, weight_of(block)
+    for start, stop in pieces_of(starts, weight.size, max(1, PIECE // (held.shape[1] + 2 * row.size))):
+        b, e, v, w = (part[start:stop] for part in (held, eta, bend, weight))
+        own = starts[np.searchsorted(starts, start) : np.searchsorted(starts, stop)] - start
+        score = unit_sums(e[:, None] * b, own, w, 1.0)
+        gram = unit_sums(v[:, None] * (b[:, row] * b[:, column]), own, w, 1.0) * double
+        meat = score[:, row] * score[:, column] * double
+        yield np.hstack([score, math.sqrt(question.gram) * gram, math.sqrt(question.meat) * meat])
 
 
 def _clipped(question: ScoreMoments, view: RowView, size: int, *, classes: bool) -> tuple[Vector, Vector, Vector]:
@@ -167,4 +200,4 @@ def _clipped(question: ScoreMoments, view: RowView, size: int, *, classes: bool)
 
 
 SUMS[CountWithin] = bounded_sum(within_bound, within)
-SUMS[ScoreMoments] = SumRule(moments_measure, moments_part, moments_exact)
+SUMS[ScoreMoments] = SumRule(moments_measure, moments_part, moments_exact, by_unit=True)

@@ -22,6 +22,10 @@ of the same matrix. Entries are within :math:`|c_{ik} X_{ij}| \le S`, since
 :math:`a_{\min}|X_{ij}| \le \|X_i\circ a\|_2`. Rounding to the released lattice and noise are those
 of `WeightedGradient`, entry by entry: the sensitivity grows by :math:`\|u\|_2` over all entries.
 All K slopes of a row are functions of that row alone (`losses.Softmax`).
+
+The matrix of a unit of several rows is the sum of theirs, no longer of rank one, exact and clipped once
+to its Frobenius norm as `queries.unit_sums` says of vectors: sums of squares of at most :math:`2^{22}`
+entries.
 """
 
 from __future__ import annotations
@@ -32,20 +36,26 @@ import numpy as np
 
 from ..core.errors import PrivacyError
 from ..core.facts import Vector
+from ..rows.block import Block
 from ..rows.kernels import products
+from ..rows.kernels.interface import UnitClip
 from ..rows.lattice import Lattice
 from ..rows.shard import Shard
 from ..rows.slopes import exact_gradient, slopes
+from ..rows.units import pieces_of
 from .kinds import JointGradient
 from .losses import Loss
 from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec
 from .table import SUMS, SumRule
+from .unit_sums import unit_clip, unit_factors
 from .weighted import checked_weights, sum_unit
 
 #: What float sums of squares over classes, and the shrinking, can err by.
 SLACK = 1.0 - 2.0**-36
 #: Classes for which that holds.
 MOST_CLASSES = 2**16
+#: Entries of units that are written out at once.
+PIECE_ENTRIES = 2**20
 
 
 def joint_measure(question: JointGradient, lattice: Lattice) -> SumSpec:
@@ -68,6 +78,10 @@ def joint_part(question: JointGradient, spec: SumSpec, shard: Shard, loss: Loss)
     squares = shard.weighted_squares(weights, question.support)
     for block, margins, square in zip(shard.blocks, shard.margins(question.w), squares, strict=True):
         factor = slopes(loss, margins, block)
+        if lattice.facts.by_unit:
+            clip = unit_clip(lattice, norm / (step * lattice.unit), weights=weights, support=question.support)
+            _add_by_unit(block, lattice, unit_factors(factor, step, block.squares, block), clip, question, total)
+            continue
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             room = norm * SLACK / (lattice.unit * np.sqrt(square) * _norms(factor))
             shrink = np.where(square > 0, np.minimum(room, 1.0), 0.0)
@@ -78,6 +92,27 @@ def joint_part(question: JointGradient, spec: SumSpec, shard: Shard, loss: Loss)
         np.clip(np.trunc(factor, out=factor), -units, units, out=factor)
         products.scatter(block, lattice, factor, total, question.support)
     return total.ravel()
+
+
+def _add_by_unit(
+    block: Block, lattice: Lattice, factor: Vector, clip: UnitClip, question: JointGradient, total: Integers
+) -> None:
+    """Add the matrices of units, each held within its Frobenius norm: one class after the other, some units at a time."""
+    every, starts = np.arange(lattice.facts.n_features), block.unit_starts
+    step = max(1, PIECE_ENTRIES // (lattice.facts.dimension * factor.shape[1]))
+    for start, stop in pieces_of(starts, block.y.size, step):
+        piece = block.rows(slice(start, stop))
+        constant = np.full((stop - start, lattice.facts.free), lattice.height)
+        rows = np.hstack([products.shifted_columns(piece, lattice, every), constant])
+        squares, sums = np.zeros(piece.unit_starts.size), []
+        for column in factor[start:stop].T:
+            sums.append(np.add.reduceat(rows * column[:, None], piece.unit_starts, axis=0))
+            squares += np.cumsum(np.square(sums[-1] * clip.weights), axis=1)[:, -1]
+        with np.errstate(divide="ignore"):
+            shrink = np.minimum(1.0, clip.limit / np.sqrt(squares))[:, None]
+        for k, found in enumerate(sums):
+            added = np.clip(np.trunc(found * shrink), -clip.columns, clip.columns).sum(axis=0).astype(np.int64)
+            total[:, k] += added if question.support is None else added[question.support]
 
 
 def joint_exact(question: JointGradient, shards: Sequence[Shard], loss: Loss) -> Vector:
@@ -108,4 +143,5 @@ SUMS[JointGradient] = SumRule(
     joint_part,
     joint_exact,
     read=lambda asked: (asked.norm, asked.weights, asked.support, asked.w.shape),
+    by_unit=True,
 )

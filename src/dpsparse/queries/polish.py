@@ -28,7 +28,11 @@ removed (A):
   stands twice in it. Dividing by :math:`\sqrt2` after the noise leaves variance :math:`\sigma^2` on
   the diagonal and :math:`\sigma^2/2` off it. Entries off the diagonal are at most
   :math:`b_i b_j \le Q^2/2`, hence :math:`Q^2/\sqrt2` with their weight, and two of them are
-  :math:`\sqrt2\,Q^2` apart.
+  :math:`\sqrt2\,Q^2` apart. Of a unit with weights w the rows :math:`\sqrt{w_i}\,b_i` are truncated:
+  their products sum to a positive semi-definite matrix of trace at most :math:`Q^2`, so that its norm is at
+  most :math:`Q^2`, and two of them have a product that is not negative: :math:`\sqrt2\,Q^2` apart.
+
+A unit of several rows has clipped means of its residuals and gradients, and means of all else.
 """
 
 from __future__ import annotations
@@ -49,6 +53,7 @@ from .kinds import CentredGradient, ColumnMeans, Curvature, Gram, ResidualMean
 from .losses import Loss
 from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec, check_bound, check_support
 from .table import SUMS, SumRule
+from .unit_sums import weight_of
 
 #: Steps of the lattice of rows in a Gram matrix per bound on their norm, or fewer for very many rows.
 GRAM_UNITS = 2.0**18
@@ -100,7 +105,8 @@ def entries(question: ColumnMeans, shard: Shard, loss: Loss) -> Iterator[Vector]
 def means_part(question: ColumnMeans, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
     """As `MEANS` has it; dense rows on all features go through a kernel, which gives the same whole numbers."""
     size = question.support.size
-    if size <= KEPT_COLUMNS or not products.every_feature(question.support, shard.lattice):
+    plain = size <= KEPT_COLUMNS or shard.facts.by_unit
+    if plain or not products.every_feature(question.support, shard.lattice):
         return MEANS.part(question, spec, shard, loss)
     centre = _means_centre(question)
     check_centre(centre, size)
@@ -123,8 +129,12 @@ def centred_bound(question: CentredGradient, lattice: Lattice) -> Bound:
 def gradients(question: CentredGradient, shard: Shard, loss: Loss) -> Iterator[Vector]:
     """Clipped gradients."""
     for view in seen(question.model, shard, loss):
-        cap = clipped(view, question.clip)
-        yield np.clip(view.slopes, -cap, cap)[:, None] * view.away
+        slopes = view.slopes
+        if not shard.facts.by_unit:  # units are clipped once, and not row by row
+            cap = clipped(view, question.clip)
+            slopes = np.clip(slopes, -cap, cap)
+        with np.errstate(over="ignore"):
+            yield slopes[:, None] * view.away
 
 
 def curvature_bound(question: Curvature, lattice: Lattice) -> Bound:
@@ -166,7 +176,7 @@ def gram_part(question: Gram, spec: SumSpec, shard: Shard, loss: Loss) -> Intege
     """Upper triangle of the integer matrix."""
     units = _gram_units(shard.lattice)
     matrix = np.zeros((question.support.size,) * 2, dtype=np.int64)
-    for rows in _gram_rows(question, shard):
+    for rows in _gram_rows(question, shard, root=True):
         whole = np.trunc(rows / (question.norm / units))
         matrix += (whole.T @ whole).astype(np.int64)
     return matrix[np.triu_indices(question.support.size)]
@@ -182,16 +192,17 @@ def gram_exact(question: Gram, shards: Sequence[Shard], loss: Loss) -> Vector:
     return np.asarray(matrix[row, column] * np.where(row == column, 1.0, math.sqrt(2)))
 
 
-def _gram_rows(question: Gram, shard: Shard) -> Iterator[Vector]:
-    """Rows within the norm."""
+def _gram_rows(question: Gram, shard: Shard, *, root: bool = False) -> Iterator[Vector]:
+    """Rows within the norm; with the root of their weights where they are of units."""
     limit = question.norm * SLACK
-    for centred, norms, _ in away(question.support, question.centre, shard):
-        yield centred * (limit / np.maximum(norms, limit))[:, None]
+    for centred, norms, block in away(question.support, question.centre, shard):
+        rows = centred * (limit / np.maximum(norms, limit))[:, None]
+        yield rows * np.sqrt(weight_of(block))[:, None] if root and shard.facts.by_unit else rows
 
 
-SUMS[ResidualMean] = bounded_sum(residual_bound, residuals)
+SUMS[ResidualMean] = bounded_sum(residual_bound, residuals, "clipped mean")
 MEANS = bounded_sum(means_bound, entries)
-SUMS[ColumnMeans] = SumRule(MEANS.measure, means_part, MEANS.exact)
-SUMS[CentredGradient] = bounded_sum(centred_bound, gradients)
+SUMS[ColumnMeans] = SumRule(MEANS.measure, means_part, MEANS.exact, by_unit=True)
+SUMS[CentredGradient] = bounded_sum(centred_bound, gradients, "clipped mean")
 SUMS[Curvature] = bounded_sum(curvature_bound, curvatures)
-SUMS[Gram] = SumRule(gram_measure, gram_part, gram_exact)
+SUMS[Gram] = SumRule(gram_measure, gram_part, gram_exact, by_unit=True)

@@ -49,6 +49,9 @@ class SumRule:
     read : (question) -> tuple, optional
         All that `measure` reads of a question: where loops ask the same again at another iterate,
         it is not measured again.
+    by_unit : bool
+        Whether `part` bounds what all rows with the same id add together (`queries.unit_sums`). The
+        others are refused where records are units.
     """
 
     measure: Callable[[Asked, Lattice], SumSpec]
@@ -56,6 +59,7 @@ class SumRule:
     exact: Callable[..., Vector]
     sampled: bool = False
     read: Callable[[Asked], tuple[Any, ...]] | None = None
+    by_unit: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,17 +69,22 @@ class ChoiceRule:
     Parameters
     ----------
     part : (question, shard, loss) -> integers
-        Counts of the rows of one shard.
+        Counts of the rows of one shard, of which each record has at most `rows.units.WEIGHTS`.
     scores : (question, counts) -> array
         Score of each candidate.
     spread : (question, relation) -> float
         How far the difference of two scores moves between neighbours. Public; refuses what it does not cover.
+    by_unit : bool
+        As in `SumRule`.
     """
 
     part: Callable[[Asked, Shard, Loss], Integers]
     scores: Callable[[Asked, Integers], Vector]
     spread: Callable[[Asked, Adjacency], float]
+    by_unit: bool = False
 
+
+NOT_BY_UNIT = "bounds what one row adds, and not what all rows with the same id add."
 
 SUMS: dict[type, SumRule] = {}
 CHOICES: dict[type, ChoiceRule] = {}
@@ -125,6 +134,9 @@ def _same(a: Any, b: Any) -> bool:
 def partial_sum(charge: Charge, shard: Shard, loss: Loss) -> Integers:
     """What the rows of one shard add to the sum or the choice that was paid for."""
     sample, question = sample_of(charge), charge.summed
+    rule = CHOICES.get(type(question)) or sum_rule(question)
+    if shard.facts.by_unit and not rule.by_unit:
+        raise PrivacyError(f"{type(question).__name__} {NOT_BY_UNIT}")
     if type(question) in CHOICES:
         return CHOICES[type(question)].part(question, shard, loss)
     return sum_rule(question).part(question, charge.spec, shard, loss, *sample)

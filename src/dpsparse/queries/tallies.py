@@ -87,4 +87,4 @@ def predicted(margin: Vector, loss: Loss, within: float) -> Vector:
 
 
 SUMS[MeanLoss] = bounded_sum(loss_bound, model_losses)
-SUMS[Count] = bounded_sum(lambda question, lattice: interval(0.0, 1.0, RELEASE_UNITS), presence)
+SUMS[Count] = bounded_sum(lambda question, lattice: interval(0.0, 1.0, RELEASE_UNITS), presence, "any")

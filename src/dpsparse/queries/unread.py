@@ -42,4 +42,4 @@ def unread_cells(query: Unread, shard: Shard, loss: Loss) -> Iterator[Vector]:
         yield np.unpackbits(block.unread, axis=1, count=shard.facts.counts_unread).astype(float)
 
 
-SUMS[Unread] = bounded_sum(unread_bound, unread_cells)
+SUMS[Unread] = bounded_sum(unread_bound, unread_cells, "mean of all")

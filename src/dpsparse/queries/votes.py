@@ -25,6 +25,7 @@ from ..rows.slopes import slopes
 from .gradient import factors
 from .kinds import SupportVotes
 from .losses import Loss
+from .unit_sums import weight_of
 
 #: How far the difference of two numbers of votes moves between neighbours, under either adjacency.
 VOTE_RANGE = 2.0
@@ -45,10 +46,11 @@ def _votes(shards: Sequence[Shard], loss: Loss, question: SupportVotes, key: int
     deal = RandomPartition(question.parts, key)
     sums = np.zeros((question.parts, shards[0].facts.dimension), dtype=np.int64 if clipped else float)
     for shard in shards:
-        owner = deal.owners(shard.first_row, shard.rows)
+        owner = deal.owners(shard.first_row, shard.records)  # all rows of a unit go to one part
         for number in range(question.parts):
             for block in shard.chosen(np.asarray(owner == number)):
                 slope = slopes(loss, shard.margin(block, question.of.w), block)
+                slope = slope if block.starts is None else slope * weight_of(block)
                 if clipped:
                     held = factors(block, shard.lattice, slope, question.of.clip)
                     products.scatter(block, shard.lattice, held, sums[number])

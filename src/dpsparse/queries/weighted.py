@@ -28,6 +28,9 @@ Guarantee
   at most :math:`B_j`.
 * ``MeanRowNorm``: a row adds a number of :math:`[0, \mathrm{top}]`, truncated to whole units: `top`
   in both relations.
+
+A unit of several rows adds the clipped sum of its gradients (`queries.unit_sums`), and of all else the
+mean over its rows, truncated.
 """
 
 from __future__ import annotations
@@ -49,6 +52,7 @@ from .kinds import MeanAbsolute, MeanRowNorm, MeanSquares, WeightedGradient
 from .losses import Loss
 from .sensitivity import RELEASE_UNITS, Indices, Integers, Sensitivity, SumSpec, check_support
 from .table import SUMS, SumRule
+from .unit_sums import unit_clip, unit_factors
 
 
 def checked_weights(weights: Vector, support: Indices | None, bound: float, least: float, lattice: Lattice) -> Vector:
@@ -100,6 +104,12 @@ def weighted_part(question: WeightedGradient, spec: SumSpec, shard: Shard, loss:
     caps = shard.caps(weights, question.support, norm, lambda square: _caps(square, norm, unit, lattice))
     for block, margin, cap in zip(shard.blocks, shard.margins(question.w), caps, strict=True):
         factor = slopes(loss, margin, block)
+        if shard.facts.by_unit:
+            every = np.zeros(lattice.facts.dimension, dtype=np.int64)
+            clip = unit_clip(lattice, norm / unit, weights=weights, support=question.support)
+            products.unit_scatter(block, lattice, unit_factors(factor, step, block.squares, block), clip, every)
+            total += every if question.support is None else every[question.support]
+            continue
         with np.errstate(over="ignore"):
             factor /= step
         np.trunc(factor, out=factor)
@@ -172,7 +182,10 @@ def _absolute(shard: Shard) -> Sums:
 def _column_sum(shard: Shard, kernel: products.ColumnSum) -> Sums:
     total = np.zeros(shard.facts.dimension, dtype=float if shard.lattice.exact else np.int64)
     for block in shard.blocks:
-        total += kernel(block, shard.lattice)
+        if shard.facts.by_unit:
+            total += products.unit_column_sum(block, shard.lattice, kernel)
+        else:
+            total += kernel(block, shard.lattice)
     return total
 
 
@@ -190,8 +203,12 @@ def sizes(question: MeanRowNorm, shard: Shard, loss: Loss) -> Iterator[Vector]:
 
 
 SUMS[WeightedGradient] = SumRule(
-    weighted_measure, weighted_part, weighted_exact, read=lambda asked: (asked.norm, asked.weights, asked.support)
+    weighted_measure,
+    weighted_part,
+    weighted_exact,
+    read=lambda asked: (asked.norm, asked.weights, asked.support),
+    by_unit=True,
 )
-SUMS[MeanSquares] = SumRule(squares_measure, squares_part, squares_exact)
-SUMS[MeanAbsolute] = SumRule(absolute_measure, absolute_part, absolute_exact)
+SUMS[MeanSquares] = SumRule(squares_measure, squares_part, squares_exact, by_unit=True)
+SUMS[MeanAbsolute] = SumRule(absolute_measure, absolute_part, absolute_exact, by_unit=True)
 SUMS[MeanRowNorm] = bounded_sum(size_bound, sizes)

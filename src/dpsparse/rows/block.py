@@ -16,6 +16,7 @@ from .clipping import clipped_parts
 from .kernels.available import narrow_pays
 from .lattice import Lattice
 from .row_terms import RowTerms
+from .units import lengths_of, weights_of
 from .unread import Bits
 
 Matrix = Any  # a numpy array or a CSR matrix
@@ -37,6 +38,10 @@ class Block:
     each record was beyond its bounds; `unread`, where that is to be counted, which cells of it were
     not understood, eight to a byte; `terms` the offset and the weight of each record, where it has
     them.
+
+    `starts` are the first rows of units, where a record is a unit of several rows (`rows.units`):
+    each unit stands in one block. `weight` is that of each row in its unit; None where every row is
+    a record.
     """
 
     x: Matrix
@@ -49,6 +54,8 @@ class Block:
     asked: int = 0
     clipped: Vector | None = None
     unread: Bits | None = None
+    starts: Indices | None = None
+    weight: Vector | None = None
     terms: RowTerms | None = None
 
     @property
@@ -58,9 +65,26 @@ class Block:
 
     def rows(self, which: Indices | slice) -> Block:
         """Some of the rows, as a block of their own."""
+        part = (self.x[which], self.y[which], self.present[which], self.squares[which], self.largest[which])
+        weight = None if self.weight is None else self.weight[which]
         terms = None if self.terms is None else self.terms.take(which)
-        parts = (self.x[which], self.y[which], self.present[which], self.squares[which], self.largest[which])
-        return Block(*parts, whole=False, terms=terms)
+        return Block(*part, False, starts=self.starts_of(which), weight=weight, terms=terms)
+
+    def starts_of(self, which: Indices | slice) -> Indices | None:
+        """First rows of units among some of the rows; none, so that nothing is summed by unit, if a unit is cut."""
+        if self.starts is None:
+            return None
+        unit = np.repeat(np.arange(self.starts.size), lengths_of(self.starts, self.y.size))[which]
+        starts = np.flatnonzero(np.diff(unit, prepend=-1))
+        cut = lengths_of(starts, unit.size) != lengths_of(self.starts, self.y.size)[unit[starts]]
+        return starts[:0] if cut.any() else starts
+
+    @property
+    def unit_starts(self) -> Indices:
+        """First rows of units; refuses rows that are records, and a piece that cuts a unit."""
+        if self.starts is None or (self.y.size and not self.starts.size):
+            raise PrivacyError("these rows are not whole units, and nothing is summed by unit.")
+        return self.starts
 
 
 def owners(x: Any) -> Indices:
@@ -69,7 +93,12 @@ def owners(x: Any) -> Indices:
 
 
 def clip_and_quantise(
-    x: Matrix, y: Vector, lattice: Lattice, unread: Bits | None = None, terms: RowTerms | None = None
+    x: Matrix,
+    y: Vector,
+    lattice: Lattice,
+    unread: Bits | None = None,
+    starts: Indices | None = None,
+    terms: RowTerms | None = None,
 ) -> Block:
     """Clip entries, rows and targets, and put them on the lattice; a record that is not finite counts as nothing.
 
@@ -89,8 +118,11 @@ def clip_and_quantise(
         target = np.clip(np.where(finite, y, 0.0), -facts.target_bound, facts.target_bound)
         clipped = clipped_parts(x, y, lattice) if facts.counts_clipped else None
         unread = _remembered(unread, y, lattice) if facts.counts_unread else None
+    present = finite.astype(float)
+    weight = None if starts is None else weights_of(starts, present)
     held = terms if facts.has_terms else None
-    return Block(stored, target, finite.astype(float), squares, largest, clipped=clipped, unread=unread, terms=held)
+    more = {"clipped": clipped, "unread": unread, "starts": starts, "weight": weight, "terms": held}
+    return Block(stored, target, present, squares, largest, **more)  # type: ignore[arg-type]
 
 
 def _remembered(unread: Bits | None, y: Vector, lattice: Lattice) -> Bits:

@@ -45,7 +45,7 @@ from ..core.facts import Projection, Vector
 from .block import Block
 from .kernels import products
 from .kernels.available import narrow_pays
-from .kernels.interface import Sums
+from .kernels.interface import Sums, UnitClip
 from .lattice import Lattice, LatticeVector, rounded
 
 #: Partial sums of products stay below this power of two.
@@ -195,6 +195,21 @@ class FramedBlock:
             kernels.scatter_from(self.z, self.centre, factor, head, rows)
         total[self.z.shape[1] :] += kind(self.on.height * float(factor.sum()))
         return total
+
+    def unit_scatter(self, factor: Vector, clip: UnitClip) -> Sums:
+        """Sum of factor times row of each unit, clipped and truncated, in units: see `queries.unit_sums`."""
+        total: Sums = np.zeros(self.on.frame.size, dtype=np.int64)
+        ends = np.r_[self.block.unit_starts, self.z.shape[0]]
+        centre = np.zeros(self.z.shape[1]) if self.centre is None else self.centre
+        kernels = products.kernels_of(self.on.lattice, self.z)
+        kernels.unit_clipped(self.z, centre, self.on.height, factor, ends, clip, total)
+        return total
+
+    def away(self, rows: slice) -> Vector:
+        """Some rows in real units, with the constant coordinate; zero for records that count as nothing."""
+        z = self.z[rows].astype(float) - (0.0 if self.centre is None else self.centre)
+        constant = np.full((z.shape[0], self.on.frame.size - z.shape[1]), self.on.height)
+        return np.asarray(np.hstack([z, constant]) * (self.block.present[rows, None] * self.on.unit))
 
 
 def framed(block: Block, on: FrameLattice) -> FramedBlock:

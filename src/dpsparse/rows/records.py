@@ -29,6 +29,7 @@ from .cells import cell_number
 from .file_records import ClusterRecords, FileRecords
 from .lattice import BLOCK_ROWS
 from .row_terms import RowTerms
+from .units import Indices, Units, cut_at
 from .unread import Bits, unread_of
 
 #: Dense blocks are converted in pieces of about this many entries.
@@ -67,6 +68,10 @@ class Records:
         Which cells of the table behind the rows were not understood, where whoever encoded it says so: **private**.
     terms : RowTerms or None
         Offsets and weights of the records, where a fit was given some: **private**.
+    units : Units or None
+        Whose rows are whose; None: every row is a record. **private**.
+    starts : array of int or None
+        First rows of units, where rows stand unit by unit (`grouped`): **private**.
     """
 
     def __init__(self, X: Any) -> None:
@@ -91,6 +96,8 @@ class Records:
         self._scale: Vector | None = None
         self.unread = unread_of(X, self.shape[0])
         self.terms: RowTerms | None = None
+        self.units: Units | None = None
+        self.starts: Indices | None = None
 
     @classmethod
     def of(cls, X: Any) -> Records:
@@ -104,6 +111,25 @@ class Records:
         found = copy(self)
         found._scale = np.asarray(scale * np.ones(self.shape[1])) * (1.0 if self._scale is None else self._scale)
         return found
+
+    def by_unit(self, units: Units | None) -> Records:
+        """The same rows, of which those of a unit are one record."""
+        found = copy(self)
+        found.units = units
+        return found
+
+    def grouped(self) -> tuple[Records, Indices]:
+        """The rows that count, unit by unit, and where each stood; rows of files are read into memory for it."""
+        assert self.units is not None
+        order = self.units.order
+        if self.spread is not None:
+            raise DataError("units are not sorted on a cluster yet. Bring the rows to one machine, sorted or not.")
+        kept = self if self._stored is None else Records(self._stored.rows(0, self.shape[0]))
+        kept._scale, kept.terms = self._scale, self.terms
+        here = np.array_equal(order, np.arange(self.shape[0]))
+        found = copy(kept) if here else kept.take(order)
+        found.units, found.starts = None, self.units.starts
+        return found, order
 
     def rows(self, start: int, stop: int) -> Raw:
         """Some rows as floats, dense or CSR; NaN where a cell is no number."""
@@ -137,6 +163,7 @@ class Records:
         found._scale = self._scale
         found.unread = None if self.unread is None else self.unread.take(which)
         found.terms = None if self.terms is None else self.terms.take(which)
+        found.units = None if self.units is None else self.units.take(which)
         return found
 
     @property
@@ -173,9 +200,10 @@ class Records:
         found.terms = terms
         return found
 
-    def beside(self, start: int, stop: int) -> tuple[Bits | None, RowTerms | None]:
+    def beside(self, start: int, stop: int) -> tuple[Bits | None, Indices | None, RowTerms | None]:
         """What `clip_and_quantise` takes of some rows beside the rows and their targets."""
-        return self.bits(start, stop), None if self.terms is None else self.terms.take(slice(start, stop))
+        terms = None if self.terms is None else self.terms.take(slice(start, stop))
+        return self.bits(start, stop), self._starts(start, stop), terms
 
     def blocks(self, targets: Vector, start: int = 0, stop: int | None = None) -> Iterator[tuple[Raw, Vector]]:
         """Rows and their targets, some at a time."""
@@ -183,14 +211,24 @@ class Records:
 
     def records(
         self, targets: Vector, start: int = 0, stop: int | None = None
-    ) -> Iterator[tuple[Raw, Vector, Bits | None, RowTerms | None]]:
-        """Rows, their targets, which of their cells were not understood, and their terms, some at a time."""
+    ) -> Iterator[tuple[Raw, Vector, Bits | None, Indices | None, RowTerms | None]]:
+        """Rows, their targets, and what stands beside them (`beside`), some at a time."""
         stop = self.shape[0] if stop is None else stop
         step = BLOCK_ROWS if self.sparse else max(1, min(BLOCK_ROWS, BLOCK_ENTRIES // max(1, self.shape[1])))
         edges = range(start, stop, step) if self._stored is None else self._stored.cut(STORED_ENTRIES)
-        for first, last in pairwise([start, *(edge for edge in edges if start < edge < stop), stop]):
+        cuts = [start, *(edge for edge in edges if start < edge < stop), stop]
+        if self.starts is not None:
+            cuts = cut_at(self.starts, self.shape[0], cuts)
+        for first, last in pairwise(cuts):
             if first < last:
                 yield self.rows(first, last), targets[first:last], *self.beside(first, last)
+
+    def _starts(self, first: int, last: int) -> Indices | None:
+        """First rows of the units between two rows, of which the first is one."""
+        if self.starts is None:
+            return None
+        own = slice(*np.searchsorted(self.starts, [first, last]))
+        return np.asarray(self.starts[own] - first)
 
     def cut(self, entries: int) -> list[int]:
         """Row numbers between which at most about `entries` numbers stand, or one row.

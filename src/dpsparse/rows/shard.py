@@ -30,6 +30,7 @@ from .kernels.interface import Sums
 from .lattice import SHARD_ROWS, Lattice, LatticeVector
 from .records import Records
 from .sampling import PoissonSample
+from .units import MOST_ROWS, cut_at, lengths_of, pieces_of
 
 #: Margins of rows that are floats drift when they are mended, and are computed afresh after this many times.
 MENDS = 4096
@@ -60,14 +61,16 @@ def margins_of(facts: Facts) -> int:
 class Shard:
     """Some rows, from global row number `first_row` on: **private**.
 
+    Where records are units of several rows, numbers are those of units, and a part holds whole ones.
+
     Parameters
     ----------
     lattice : Lattice
-    blocks : iterable of (rows, targets) or (rows, targets, bits)
-        Raw blocks: float arrays or CSR matrices, float targets, and which cells were not
-        understood, where that is counted.
+    blocks : iterable of (rows, targets), (rows, targets, bits) or (rows, targets, bits, starts)
+        Raw blocks: float arrays or CSR matrices, float targets, which cells were not understood,
+        where that is counted, and the first rows of units, where records are units.
     first_row : int
-        Number of the first row among all rows.
+        Number of the first row, or unit, among all.
     """
 
     def __init__(self, lattice: Lattice, blocks: Iterable[tuple[Any, ...]], first_row: int = 0) -> None:
@@ -112,6 +115,13 @@ class Shard:
         """Public facts."""
         return self.lattice.facts
 
+    @property
+    def records(self) -> int:
+        """How many records there are: rows, or units."""
+        if not self.facts.by_unit:
+            return self.rows
+        return sum(block.unit_starts.size for block in self.blocks)
+
     def _affords(self, columns: int = 0) -> bool:
         """Whether margins, factors and squares may be kept between questions.
 
@@ -135,14 +145,15 @@ class Shard:
         """All blocks, or what a draw takes of them."""
         if draw is None:
             return self.blocks
-        return list(self.chosen(draw.mask(self.first_row, self.rows)))
+        return list(self.chosen(draw.mask(self.first_row, self.records)))
 
     def chosen(self, mask: Mask) -> Iterator[Block]:
-        """The rows of a mask, block by block."""
+        """The records of a mask, block by block; of a unit all rows."""
         start = 0
         for block in self.blocks:
-            stop = start + block.y.size
-            rows = np.flatnonzero(mask[start:stop])
+            lengths = None if block.starts is None else lengths_of(block.unit_starts, block.y.size)
+            stop = start + (block.y.size if lengths is None else lengths.size)
+            rows = np.flatnonzero(mask[start:stop] if lengths is None else np.repeat(mask[start:stop], lengths))
             if rows.size:
                 yield block.rows(rows)
             start = stop
@@ -230,11 +241,7 @@ class Shard:
         on = FrameLattice(frame, self.lattice)
         if frame.support.size > WIDE_FRAME:
             count = max(1, FRAMED_ENTRIES // frame.support.size)
-            return (
-                framed(block.rows(slice(start, start + count)), on)
-                for block in self.blocks
-                for start in range(0, block.y.size, count)
-            )
+            return (framed(piece, on) for block in self.blocks for piece in block_pieces(block, count))
         found = (framed(block, on) for block in self.blocks)
         if not self._affords(FRAMES * (frame.size + 1)):
             return found
@@ -288,9 +295,25 @@ def _valued(found: Vector, iterate: LatticeVector, unit: float) -> Vector:
         return found * (iterate.scale * unit) if iterate.known else np.full_like(found, np.nan)
 
 
+def block_pieces(block: Block, count: int) -> Iterator[Block]:
+    """A block in pieces of about so many rows, which cut no unit."""
+    if block.starts is None:
+        cuts = [(start, min(start + count, block.y.size)) for start in range(0, block.y.size, count)]
+    else:
+        cuts = pieces_of(block.unit_starts, block.y.size, count)
+    return (block.rows(slice(start, stop)) for start, stop in cuts)
+
+
 def build_shards(lattice: Lattice, source: Records, targets: Vector, parts: int = 1) -> tuple[Shard, ...]:
-    """Cut rows into parts of about the same size."""
-    n = source.shape[0]
-    parts = max(parts, -(-n // SHARD_ROWS), 1)
+    """Cut rows into parts of about the same size; the rows of a unit stay in one of them."""
+    n, starts = source.shape[0], source.starts
+    parts = max(parts, -(-n // (SHARD_ROWS - (0 if starts is None else MOST_ROWS))), 1)
     edges = [n * k // parts for k in range(parts + 1)]
-    return tuple(Shard(lattice, source.records(targets, start, stop), start) for start, stop in pairwise(edges))
+    if starts is None:
+        return tuple(Shard(lattice, source.records(targets, start, stop), start) for start, stop in pairwise(edges))
+    edges = cut_at(starts, n, edges)
+    first = np.searchsorted(starts, edges)
+    blocks = (source.records(targets, start, stop) for start, stop in pairwise(edges))
+    return tuple(Shard(lattice, own, int(number)) for own, number in zip(blocks, first, strict=False)) or (
+        Shard(lattice, ()),
+    )

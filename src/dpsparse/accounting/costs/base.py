@@ -65,8 +65,9 @@ def _members() -> tuple[type, ...]:
     from .fixed import FixedCost
     from .plan import PlanCost
     from .sum import SumCost
+    from .unit import UnitCost
 
-    return PlanCost, SumCost, SearchCost, FixedCost
+    return PlanCost, SumCost, SearchCost, FixedCost, UnitCost
 
 
 family(Cost, _members)

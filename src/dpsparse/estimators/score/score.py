@@ -10,10 +10,11 @@ from os import PathLike
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ...accounting import PlanCost, price
+from ...accounting import PlanCost, cost_of_units, price
 from ...core import Adjacency, Ask, Budget, DataError, Noise, Plan, checks
 from ...core.facts import Facts, Target
 from ...core.mechanisms import Randomness
+from ...core.unit_words import PERSON, ROW, unit_word
 from ...fitting import Seed, check_noise_kind, public_rows, read_targets, stated_budget, warn_if_seeded
 from ...fitting.session import PaidBy, session
 from ...fitting.statement import complete, draft_score
@@ -26,7 +27,8 @@ from ...rows.lattice import Lattice
 from ...rows.margins import MarginTable
 from ...rows.missing import CHOICES
 from ...rows.records import code_classes
-from ..input_checks import open_clusters, read_vector, target_kind
+from ...rows.units import read_units
+from ..input_checks import UNITS_IN_MEMORY, open_clusters, read_vector, target_kind, without_column
 from .asking import Metric, ScorePlan, ScoreSession
 from .card import ScoreCard
 from .curves import AUC, WIDEST, Calibration
@@ -73,6 +75,8 @@ def private_score(
     budget: Budget | None = None,
     group: object = None,
     groups: Sequence[object] | None = None,
+    units: object = None,
+    unit: str | None = None,
     shares: Mapping[str, float] | None = None,
     loss_bounds: Mapping[str, float] | None = None,
     bins: int = 10,
@@ -119,6 +123,12 @@ def private_score(
         count nowhere.
     groups : sequence or None
         The public list of groups; needed with `group`.
+    units : array of shape (rows,), str or None
+        The id of each row's person, or the column of a frame that holds it: the promise is then made to
+        all rows with the same id, and every id counts alike. `n_rows` and intervals go by the number of
+        ids. A person whose rows lie in several groups counts in each with its part of them.
+    unit : str or None
+        The word for what has one id, such as ``"patient"``; None: "person" where units are given.
     shares : mapping or None
         Relative share of the budget for some of the metrics; 1 for all others.
     loss_bounds : mapping or None
@@ -157,13 +167,20 @@ def private_score(
     X, y = open_clusters(X, y)
     if group is not None and isinstance(X, ClusterRows):
         raise ValueError("rows on a cluster are not scored by group yet. Score each group's rows, or leave group=None.")
+    X, units = without_column(X, units)
+    word = unit_word(unit) if units is None or unit is not None else PERSON
+    if units is None and word != ROW:
+        raise ValueError(f"unit={word!r} promises to all rows with the same id. Give units=, the id of each row.")
     codes, X = _group(X, group, groups, model)
     scored = read_model(model, X, relation)
     if y is None and isinstance(X, ClusterRows):
         y = X.targets(target_kind(scored.request))
     del X
     found, chosen = scored.source.shape[0], _metrics(metrics, scored)
-    rows = public_rows(n_rows, relation, found)
+    owners = None if units is None else read_units(units, found)
+    if owners is not None and scored.source.spread is not None:
+        raise DataError(UNITS_IN_MEMORY)
+    rows = public_rows(n_rows, relation, found if owners is None else owners.count)
     if codes is not None and codes.size != found:
         raise DataError("group and X have inconsistent numbers of samples: one group is needed for each record.")
     request = scored.request
@@ -172,6 +189,7 @@ def private_score(
     if checks.one_of(on_missing, "on_missing", CHOICES) == "refuse":
         refuse_missing(scored.source, np.zeros(0) if request.classifies else targets)
     facts, design = _design(scored, chosen, rows, groups, loss_bounds, bins, confidence)
+    facts = facts.with_(unit=word)
     kind = Noise.DISCRETE_GAUSSIAN if check_noise_kind(noise, random_state) == "exact" else Noise.GAUSSIAN
     plan = plan_scores(chosen, kind, shares)
     stated, at = stated_budget(budget, epsilon, delta, adjacency, rows)
@@ -179,14 +197,14 @@ def private_score(
     randomness = Randomness(random_state)
     warn_if_seeded(randomness, "score")
     what = f"private score ({', '.join(metric.name for metric in chosen)})"
-    draft = draft_score(priced, at, what, scored.loss, rows, on_missing, secure=randomness.secure)
-    payer, bill = PaidBy(ledger, dataset, label, run_id), PlanCost.of(priced)
+    draft = draft_score(priced, at, what, scored.loss, rows, on_missing, secure=randomness.secure, unit=word)
+    payer, bill = PaidBy(ledger, dataset, label, run_id), cost_of_units(PlanCost.of(priced), word)
     kept = Resume.of(resume, dataset, run_id)
     with session(payer, bill=bill, label="private score", delta=at, randomness=randomness, resume=kept) as opened:
         view = MarginTable(
             scored.coef, scored.intercept, scored.bounds, Lattice(facts).unit, float(np.max(facts.upper))
         )
-        table = _table(scored.source, view, codes, facts)
+        table = _table(scored.source, view, codes, facts).by_unit(owners)
         with opened.open(table, targets, facts, scored.loss, priced) as oracle:
             del table, targets, scored
             asker = ScoreSession(oracle, design)

@@ -37,7 +37,7 @@ from ...ledger import Ledger, LedgerArgument, check_ledger, refuse_own_ledger
 from ...oracles import Resume
 from ...rows.records import suppress_messages
 from ..display import StatementMixin
-from ..input_checks import refuse_fit_arguments
+from ..input_checks import refuse_fit_arguments, refuse_named_unit
 from ..linear import SparseLinear
 from .calibration import dearest_plan
 from .plan import PlannedRun, SearchPlan
@@ -265,6 +265,7 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, BaseEstimator):  # type:
                 "good. Leave intervals=None in the search, and fit what it "
                 "found once more with intervals='split'."
             )
+        refuse_named_unit(self.estimator, "the search")
         check_ledger(self.ledger, self.dataset, self.label, self.run_id)
         refuse_own_ledger(self.estimator, "the search")
 

@@ -30,7 +30,7 @@ class NoisyCount(PrivateStep):
         As in `SparseRegressor`. delta None: 1e-6.
     adjacency : {"add-remove"}
         Under replace-one the number of rows is public, and there is nothing to count.
-    noise, ledger, dataset, label, run_id, on_missing, random_state
+    noise, ledger, dataset, label, run_id, on_missing, unit, random_state
         As in `SparseRegressor`. Every row counts here, also one with missing values.
 
     Attributes
@@ -64,6 +64,7 @@ class NoisyCount(PrivateStep):
         label: str | None = None,
         run_id: str | None = None,
         on_missing: str = "refuse",
+        unit: str | None = None,
         random_state: Seed = None,
     ) -> None:
         self.epsilon = epsilon
@@ -76,17 +77,23 @@ class NoisyCount(PrivateStep):
         self.label = label
         self.run_id = run_id
         self.on_missing = on_missing
+        self.unit = unit
         self.random_state = random_state
 
-    def fit(self, X: object, y: object = None) -> Self:
-        """Count, with noise. The question is priced before rows are counted."""
+    def fit(self, X: object, y: object = None, units: object = None) -> Self:
+        """Count, with noise. The question is priced before rows are counted.
+
+        `units`, if given, holds the id of each row, or names the column of a frame that does: the promise is
+        then made to all rows with the same id, and every id counts alike.
+        """
         if Adjacency.named(self.adjacency) is not Adjacency.ADD_REMOVE:
             raise PrivacyError(
                 "under replace-one adjacency the number of rows is public: leave NoisyCount out, "
                 "or use adjacency='add-remove'."
             )
         # empty rows, since no entry is asked for; divided by a public 1: the answer is the sum itself
-        rows = Records(np.zeros((self._rows(X).shape[0], 1)))
+        there = self._rows(X, units)
+        rows = Records(np.zeros((there.shape[0], 1))).by_unit(there.units)
         with self._asking(rows, Facts(n_rows=1, n_features=1), "a noisy count of rows") as opened:
             self.n_rows_ = max(1, round(opened.oracle.count(ask=self.ask)))
         self.statement_ = opened.statement(self.n_rows_)

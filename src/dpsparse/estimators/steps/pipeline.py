@@ -38,7 +38,7 @@ from ...rows import Records
 from ...rows.declared import Bounded
 from ...rows.records import suppress_messages
 from ..display import StatementMixin
-from ..input_checks import open_clusters, refuse_fit_arguments
+from ..input_checks import open_clusters, refuse_fit_arguments, refuse_named_unit
 from ..linear import SparseLinear
 from .bounds import Bounds
 from .count import NoisyCount
@@ -309,6 +309,9 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
 
     def _fit(self, X: Matrix, y: object, resume: Resume | None) -> Self:
         self.priced_steps()
+        for _, step in self.steps:
+            if isinstance(step, PrivateStep | SparseLinear):
+                refuse_named_unit(step, "a pipeline")
         X, y = open_clusters(X, y)
         texts = getattr(X, "ndim", None) == 1 or (
             isinstance(X, list | tuple) and all(isinstance(x, str) for x in X[:1])

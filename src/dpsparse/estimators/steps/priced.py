@@ -10,11 +10,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 
-from ...accounting import PlanCost, PricedPlan, price
-from ...core import Adjacency, Ask, Budget, Noise, Plan, Statement, checks
+from ...accounting import PlanCost, PricedPlan, cost_of_units, price
+from ...core import Adjacency, Ask, Budget, DataError, Noise, Plan, Statement, checks
 from ...core.facts import Facts, Vector
 from ...core.mechanisms import Randomness
-from ...fitting import Seed, check_noise_kind, stated_budget, warn_if_seeded
+from ...core.unit_words import PERSON, ROW, unit_word
+from ...fitting import Seed, check_noise_kind, public_rows, stated_budget, warn_if_seeded
 from ...fitting.session import session
 from ...fitting.statement import complete_step, draft_step
 from ...ledger import LedgerArgument, Payment
@@ -22,7 +23,8 @@ from ...queries.kinds import Oracle
 from ...queries.losses import Squared
 from ...rows import Records, refuse_missing
 from ...rows.missing import CHOICES
-from ..input_checks import read_source
+from ...rows.units import read_units
+from ..input_checks import UNITS_IN_MEMORY, read_source, without_column
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +57,11 @@ class PrivateStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
     label: str | None
     run_id: str | None
     on_missing: str
+    unit: str | None
     random_state: Seed
     statement_: Statement
+    #: The unit of the promise that is being made.
+    _word: str = ROW
 
     def asks(self, noise: Noise, n_features: int) -> tuple[Ask, ...]:
         """What the step will ask of rows with so many features."""
@@ -81,9 +86,24 @@ class PrivateStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         """What to expect of the step, in words; empty where there is nothing to say. Reads no data."""
         return ""
 
-    def _rows(self, X: object) -> Records:
-        """Rows at the door; missing values are refused if that was asked for. Messages name no row and no value."""
-        return self._unless_refused(read_source(self, X, reset=True, adjacency=Adjacency.named(self.adjacency)))
+    def _rows(self, X: object, units: object = None) -> Records:
+        """Rows at the door; missing values are refused if that was asked for. Messages name no row and no value.
+
+        `units` holds the id of each row, or names the column of a frame that does.
+        """
+        X, units = without_column(X, units)
+        if units is None and unit_word(self.unit) != ROW:
+            raise ValueError(f"unit={self.unit!r} promises to all rows with the same id. Give them: fit(X, units=ids).")
+        source = self._unless_refused(read_source(self, X, reset=True, adjacency=Adjacency.named(self.adjacency)))
+        if units is not None and source.spread is not None:
+            raise DataError(UNITS_IN_MEMORY)
+        self._word = unit_word(self.unit) if units is None or self.unit is not None else PERSON
+        return source if units is None else source.by_unit(read_units(units, source.shape[0]))
+
+    def _public_rows(self, rows: Records) -> int:
+        """The public number of records: rows, or units."""
+        found = rows.shape[0] if rows.units is None else rows.units.count
+        return public_rows(vars(self).get("n_rows"), Adjacency.named(self.adjacency), found)
 
     def _again(self, X: object) -> Records:
         """Rows to be transformed, at the same door; there may be none."""
@@ -102,9 +122,11 @@ class PrivateStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         """
         randomness = Randomness(self.random_state)
         priced, delta = self.price(facts.n_rows, facts.n_features, facts.sparse)
-        draft = draft_step(priced, delta, what, facts.n_rows, self.on_missing, secure=randomness.secure)
+        word = self._word
+        facts = facts.with_(unit=word)  # rows that do not know their units any more are refused
+        draft = draft_step(priced, delta, what, facts.n_rows, self.on_missing, secure=randomness.secure, unit=word)
         warn_if_seeded(randomness, "step", stacklevel=6)
-        targets, bill = np.zeros(X.shape[0]) if y is None else y, PlanCost.of(priced)
+        targets, bill = np.zeros(X.shape[0]) if y is None else y, cost_of_units(PlanCost.of(priced), word)
         with (
             session(self, bill=bill, label=what, delta=delta, randomness=randomness) as opened,
             opened.open(X, targets, facts, Squared(), priced) as oracle,

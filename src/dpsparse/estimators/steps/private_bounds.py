@@ -13,9 +13,9 @@ from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from ...accounting import PricedPlan, price
-from ...core import Adjacency, Ask, Budget, MissingBoundError, Noise, Plan, checks
+from ...core import Ask, Budget, MissingBoundError, Noise, Plan, checks
 from ...core.facts import Facts, Target, Vector
-from ...fitting import Matrix, Seed, check_noise_kind, public_rows, stated_budget
+from ...fitting import Matrix, Seed, check_noise_kind, stated_budget
 from ...fitting.counts import UNREAD, UnreadShares, ask_unread, checked_columns, warn_of_unread
 from ...ledger import Ledger
 from ...queries.kinds import ColumnQuantile, Oracle
@@ -86,7 +86,7 @@ class PrivateBounds(PrivateStep):
         Share of the step's budget for a priced count of cells that were not understood, where a
         `dpsparse.tables.TableEncoder` stands directly before: the model behind cannot count them.
         As in `SparseRegressor`, but no coefficient follows from it.
-    adjacency, n_rows, noise, ledger, dataset, label, run_id, on_missing, random_state
+    adjacency, n_rows, noise, ledger, dataset, label, run_id, on_missing, unit, random_state
         As in `SparseRegressor`.
 
     Attributes
@@ -127,6 +127,7 @@ class PrivateBounds(PrivateStep):
         label: str | None = None,
         run_id: str | None = None,
         on_missing: str = "refuse",
+        unit: str | None = None,
         random_state: Seed = None,
     ) -> None:
         self.epsilon = epsilon
@@ -146,6 +147,7 @@ class PrivateBounds(PrivateStep):
         self.label = label
         self.run_id = run_id
         self.on_missing = on_missing
+        self.unit = unit
         self.random_state = random_state
 
     # ---------------------------------------------------------------------------------------------- public side
@@ -239,14 +241,18 @@ class PrivateBounds(PrivateStep):
 
     # ---------------------------------------------------------------------------------------------- rows
 
-    def fit(self, X: object, y: object = None) -> Self:
-        """Find the bounds. The questions are priced before a row is used."""
-        rows = self._rows(X)
+    def fit(self, X: object, y: object = None, units: object = None) -> Self:
+        """Find the bounds. The questions are priced before a row is used.
+
+        `units`, if given, holds the id of each row, or names the column of a frame that does: the promise is
+        then made to all rows with the same id, and every id counts alike.
+        """
+        rows = self._rows(X, units)
         d = int(rows.shape[1])
         tops = self._tops(d)
         limit = None if self.target_bound is None else read_target_bound(self.target_bound)
         targets = None if limit is None else center_targets(read_vector(self, y, rows.shape[0]), 0.0)
-        n_rows = public_rows(self.n_rows, Adjacency.named(self.adjacency), rows.shape[0])
+        n_rows = self._public_rows(rows)
         priced, _ = self.price(n_rows, d, rows.sparse)
         columns = checked_columns(self.check_cells, rows)
         facts = Facts(
@@ -334,4 +340,4 @@ def _parts(rows: Records, tops: Vector) -> Records:
             scaled = np.asarray(found, dtype=float) / tops
         parts = Records(scaled)
         parts.unread = rows.unread
-        return parts
+        return parts.by_unit(rows.units)

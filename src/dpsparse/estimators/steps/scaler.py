@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ...core import Adjacency, Budget, checks
+from ...core import Budget, checks
 from ...core.facts import Vector
-from ...fitting import Matrix, Seed, public_rows
+from ...fitting import Matrix, Seed
 from ...ledger import Ledger
 from ...queries.kinds import MeanSquares
 from ...rows import Records
@@ -49,7 +49,7 @@ class PrivateScaler(PrivateStep):
         f: no column is divided by less than this part of its bound.
     slack : float, default=1.5
         Scaled rows are promised to be clipped to `slack` times their root mean square norm.
-    adjacency, n_rows, noise, ledger, dataset, label, run_id, on_missing, random_state
+    adjacency, n_rows, noise, ledger, dataset, label, run_id, on_missing, unit, random_state
         As in `SparseRegressor`.
 
     Attributes
@@ -92,6 +92,7 @@ class PrivateScaler(PrivateStep):
         label: str | None = None,
         run_id: str | None = None,
         on_missing: str = "refuse",
+        unit: str | None = None,
         random_state: Seed = None,
     ) -> None:
         self.epsilon = epsilon
@@ -109,15 +110,20 @@ class PrivateScaler(PrivateStep):
         self.label = label
         self.run_id = run_id
         self.on_missing = on_missing
+        self.unit = unit
         self.random_state = random_state
 
-    def fit(self, X: object, y: object = None) -> Self:
-        """Learn the scales. The question is priced before a row is used; targets are not."""
-        rows = self._rows(X)
+    def fit(self, X: object, y: object = None, units: object = None) -> Self:
+        """Learn the scales. The question is priced before a row is used; targets are not.
+
+        `units`, if given, holds the id of each row, or names the column of a frame that does: the promise is
+        then made to all rows with the same id, and every id counts alike.
+        """
+        rows = self._rows(X, units)
         d = int(rows.shape[1])
         floor, slack = checks.positive(self.floor, "floor"), checks.positive(self.slack, "slack")
         before = Bounds.read(self.feature_bound, self.row_norm, d)
-        n_rows = public_rows(self.n_rows, Adjacency.named(self.adjacency), rows.shape[0])
+        n_rows = self._public_rows(rows)
         with self._asking(rows, before.facts(n_rows, d, rows.sparse), "private column scales") as opened:
             squares = opened.oracle.squares(ask=self.ask)
         noise = opened.oracle.deviation(MeanSquares(), self.ask, 0)

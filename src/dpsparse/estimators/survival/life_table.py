@@ -22,8 +22,6 @@ from ...rows import Records
 EXITS, ENTRIES = "exits", "entries"
 #: Fewest events and persons at risk that an interval counts as having: noise may leave none.
 LEAST_EVENTS, LEAST_AT_RISK = 0.5, 1.0
-#: Events of a run of intervals stand clear of their noise from so many standard deviations on. Chosen on nwtco.
-CLEAR = 3.0
 #: The least baseline hazard of a person, in parts of that up to the horizon: zero has no sign.
 LEAST_PART = 1e-4
 
@@ -125,42 +123,15 @@ def life_table_facts(n_rows: int, times: Vector, *, entries: bool) -> Facts:
 
 
 def ask_life_table(oracle: Oracle, times: Vector, *, entries: bool) -> LifeTable:
-    """The hazard in each interval: events over persons at risk, of whom those who leave or enter there count half.
-
-    Intervals whose events do not stand clear of the noise share one hazard with their neighbours.
-    """
+    """The hazard in each interval: events over persons at risk, of whom those who leave or enter there count half."""
     intervals, n_rows = times.size - 1, oracle.facts.n_rows
     edges = np.arange(intervals - 1) + 0.5
     exits = Cells(margins=np.array([0]), classes=2, edges=edges)
     left = np.asarray(oracle.answer(CellCounts(exits), EXITS)).reshape(2, intervals) * n_rows
-    noise = oracle.deviation(CellCounts(exits), EXITS, 0) * n_rows
     both = left.sum(axis=0)
     at_risk = np.cumsum(both[::-1])[::-1] - both / 2
     if entries:
         came = np.asarray(oracle.answer(CellCounts(Cells(margins=np.array([1]), edges=edges)), ENTRIES)) * n_rows
         at_risk -= np.cumsum(came[::-1])[::-1] - came / 2
-    lived = np.maximum(at_risk, LEAST_AT_RISK) * np.diff(times)
-    return LifeTable(times, pooled_hazard(left[1], lived, noise))
-
-
-def pooled_hazard(events: Vector, lived: Vector, noise: float) -> Vector:
-    """Events over person-time, for runs of intervals whose events together are `CLEAR` times their noise.
-
-    What is left behind the last run belongs to it. Without pooling, noise that is cut at zero would
-    add events where there are few.
-
-    Examples
-    --------
-    >>> pooled_hazard(np.array([9.0, 1.0, 2.0, 0.0]), np.array([90.0, 10.0, 5.0, 5.0]), noise=2.0)
-    array([0.10909091, 0.10909091, 0.10909091, 0.10909091])
-    """
-    starts = [0]
-    for stop in range(1, events.size + 1):
-        run = slice(starts[-1], stop)
-        if events[run].sum() >= CLEAR * noise * np.sqrt(stop - run.start) and stop < events.size:
-            starts.append(stop)
-    last = slice(starts[-1], events.size)
-    if len(starts) > 1 and events[last].sum() < CLEAR * noise * np.sqrt(events.size - last.start):
-        starts.pop()
-    found = np.maximum(np.add.reduceat(events, starts), LEAST_EVENTS) / np.add.reduceat(lived, starts)
-    return np.repeat(found, np.diff([*starts, events.size]))
+    hazard = np.maximum(left[1], LEAST_EVENTS) / np.maximum(at_risk, LEAST_AT_RISK) / np.diff(times)
+    return LifeTable(times, hazard)

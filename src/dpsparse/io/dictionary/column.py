@@ -15,7 +15,7 @@ from .rules import ABOVE, BELOW, DECIMALS, ISO, THOUSANDS, strptime_format
 
 #: Roles of columns whose cells are read; and all of them.
 USED = ("feature", "target", "weight", "offset", "exposure", "time", "event", "entry")
-ROLES = (*USED, "id", "ignore")
+ROLES = (*USED, "unit", "id", "ignore")
 KINDS = ("number", "category", "boolean", "date")
 MATCHES = ("ignore case", "exact")
 #: Rules of reading, and the kinds whose cells they are for; `missing` is for all.
@@ -47,8 +47,10 @@ class Column:
     ----------
     name : str
         As in the header of the table.
-    role : {"feature", "target", "weight", "offset", "exposure", "time", "event", "entry", "id", "ignore"}
-        Default: feature.
+    role : str, default="feature"
+        feature, target, weight, offset, exposure, time, event, entry, unit, id or ignore.
+        ``unit``: the id of the person, household or firm to whom a promise is made: all rows with the
+        same one. ``id``: an id that is not used.
     kind : {"number", "category", "boolean", "date"} or None
     bounds : (lowest, highest) or None
         For numbers, and for dates as ISO 8601 text: what the column can hold, from a codebook and

@@ -20,7 +20,7 @@ FIELDS = tuple(field.name for field in fields(Column))
 MOST_COLUMNS = 100_000
 
 COMMENT = """A public data dictionary. Fill in what is null, from a codebook or physical limits and never from the data.
-role: feature, target, id or ignore         kind: number, category, boolean or date
+role: feature, target, unit, id or ignore         kind: number, category, boolean or date
   (also weight, offset, exposure; and time, event, entry of a survival study)
 bounds: [lowest, highest]                   categories: [a, b, c]; any other label is none of them
 fill: the public value for a gap (optional)
@@ -175,6 +175,9 @@ class Dictionary:
                 f"there are {len(targets)} targets: {', '.join(map(repr, targets))}. "
                 "Keep one; give the others another role."
             )
+        units = [column.name for column in self.columns if column.role == "unit"]
+        if len(units) > 1:
+            yield f"there are {len(units)} units: {', '.join(map(repr, units))}. Keep one; give the others the role id."
         yield from problems_beside(self)
         if not self.features:
             yield "there is no feature. Give at least one column the role feature."
@@ -223,6 +226,11 @@ class Dictionary:
     def target(self) -> Column | None:
         """The column with the role target, if there is one."""
         return next((column for column in self.columns if column.role == "target"), None)
+
+    @property
+    def unit(self) -> Column | None:
+        """The column with the role unit, whose ids say whose rows are whose, if there is one."""
+        return next((column for column in self.columns if column.role == "unit"), None)
 
     def only(self, names: Sequence[str]) -> Dictionary:
         """The part that describes these columns, for one branch of a `ColumnTransformer`."""

@@ -15,11 +15,13 @@ from typing import Protocol
 
 import numpy as np
 
+from ...core.errors import DataError, PrivacyError
 from ...core.facts import Facts
 from ...queries.charge import Charge
 from ...queries.losses import Loss
 from ...queries.sensitivity import Integers
 from ..lattice import Lattice
+from ..records import Records
 from ..shard import Shard
 
 #: Bits of a low word.
@@ -52,6 +54,23 @@ class Host(Protocol):
     def close(self) -> None:
         """Give back what rows take outside memory; nothing is answered after it."""
         ...
+
+
+def check_units(source: Records, facts: Facts) -> None:
+    """Refuse rows that name units where the facts promise to rows, and the other way round."""
+    if facts.by_unit is (source.units is None):
+        raise PrivacyError(
+            "what is promised to units needs rows that say whose they are, and only such rows have units."
+        )
+
+
+def refuse_units(source: Records, facts: Facts) -> None:
+    """Refuse units on a host that does not sort rows by them."""
+    if facts.by_unit or source.units is not None:
+        raise DataError(
+            "units are summed for rows in the memory of one machine. Leave memory_limit=None, and bring the "
+            "rows of a cluster to one machine."
+        )
 
 
 class Total:

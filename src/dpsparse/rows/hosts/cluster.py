@@ -17,6 +17,7 @@ from ...queries.sensitivity import Integers
 from ..lattice import Lattice
 from ..narrow import narrow
 from ..records import Records
+from .base import refuse_units
 from .cluster_rows import ClusterRows, check_memory, part_limit
 from .disk import Tell
 from .message import Message
@@ -66,6 +67,7 @@ class ClusterHost:
         self.lattice = lattice or Lattice(facts)
         if rows.sparse and not self.lattice.holds_zero:
             raise DataError("sparse rows hold zeros, so feature_bound must contain zero for every feature.")
+        refuse_units(source, facts)
         check_memory(rows, facts, memory_limit)
         limit = None if memory_limit is None else part_limit(rows, memory_limit)
         order = BuildSpec(replace(self.lattice), source.scale, rows.steps, limit, rows.key)

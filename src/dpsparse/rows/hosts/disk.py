@@ -20,7 +20,7 @@ from ..records import Records
 from ..scratch import Scratch
 from ..scratch_rows import ScratchBlock, compact
 from ..shard import Shard
-from .base import Total
+from .base import Total, refuse_units
 from .memory_budget import MemoryBudget
 
 #: Told, while rows are put aside, which part of them is done.
@@ -78,6 +78,7 @@ class DiskHost:
         self.lattice = lattice or Lattice(facts)
         if source.sparse and not self.lattice.holds_zero:
             raise DataError("sparse rows hold zeros, so feature_bound must contain zero for every feature.")
+        refuse_units(source, facts)
         room = MemoryBudget(facts, memory_limit, source.sparse)
         self._scratch = Scratch(room.pinned)
         try:

@@ -15,7 +15,7 @@ from ...queries.sensitivity import Integers
 from ..lattice import Lattice
 from ..records import Records
 from ..shard import Shard, build_shards
-from .base import Total
+from .base import Total, check_units
 
 
 class MemoryHost:
@@ -44,6 +44,10 @@ class MemoryHost:
         self.lattice = lattice or Lattice(facts, exact)
         if source.sparse and not self.lattice.holds_zero:
             raise DataError("sparse rows hold zeros, so feature_bound must contain zero for every feature.")
+        check_units(source, facts)
+        if source.units is not None:
+            source, order = source.grouped()
+            y = np.asarray(y, dtype=float)[order]
         self.shards: tuple[Shard, ...] = build_shards(self.lattice, source, np.asarray(y, dtype=float), parts)
 
     def total(self, charge: Charge, loss: Loss) -> Integers:

@@ -21,7 +21,7 @@ from ...core.facts import Vector
 from ...core.threads import at_once, thread_count
 from ..block import Indices, Matrix
 from . import loops, plain
-from .interface import ClippedForm, Sums, entries_of
+from .interface import ClippedForm, Sums, UnitClip, entries_of
 
 #: Entries from which on a second thread pays: below, a thread takes about as long to start as a product.
 SHARED_ENTRIES = 2**17
@@ -114,6 +114,31 @@ def ordered_squares(x: Matrix, squared: Vector, less: Vector, out: Vector) -> No
         plain.ordered_squares(x, squared, less, out)
     else:
         _share(x, rows, lambda start, stop: loops.dense_squares(x, squared, less, out, start, stop))
+
+
+def unit_clipped(
+    x: Matrix, centre: Vector, height: float, factor: Vector, ends: Indices, clip: UnitClip, acc: Sums
+) -> None:
+    """See `Kernels.unit_clipped`."""
+    rows = slice(int(ends[0]), int(ends[-1]))
+    edges = [int(np.searchsorted(ends, edge)) for edge, _ in _cut(x, rows, acc.size)] + [ends.size - 1]
+    held = clip.weights, clip.limit, clip.entry, clip.columns
+    totals = [np.zeros(acc.shape) for _ in edges[1:]]
+    if sp.issparse(x):
+        given = (*_stored(x), height, factor, ends, *held, x.shape[1])
+        tasks = [
+            lambda t=t, a=a, b=b: loops.sparse_unit_clipped(*given, t, a, b)
+            for t, (a, b) in zip(totals, pairwise(edges), strict=True)
+        ]  # type: ignore[misc]
+    else:
+        dense = (x, centre, height, factor, ends, *held)
+        tasks = [
+            lambda t=t, a=a, b=b: loops.dense_unit_clipped(*dense, t, a, b)
+            for t, (a, b) in zip(totals, pairwise(edges), strict=True)
+        ]  # type: ignore[misc]
+    at_once(tasks)
+    for total in totals:
+        acc += total.astype(np.int64)
 
 
 def _stored(x: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:

@@ -39,6 +39,20 @@ class ClippedForm:
     most: float
 
 
+@dataclass(frozen=True, eq=False)
+class UnitClip:
+    """What the sum over the rows of a unit is held within; public, one number for each coordinate, the constant last.
+
+    `weights` are those of coordinates in the norm, which stays within `limit`; entries stay within
+    `entry`, and within `columns` after that.
+    """
+
+    weights: Vector
+    limit: float
+    entry: float
+    columns: Vector
+
+
 class Kernels(Protocol):
     """An implementation."""
 
@@ -103,6 +117,19 @@ class Kernels(Protocol):
 
     def clipped_scatter(self, x: Matrix, factor: Vector, limits: Vector, acc: Sums, rows: slice) -> None:
         """As `scatter`, with every factor times entry held within the limit of its column, a whole number."""
+        ...
+
+    def unit_clipped(
+        self, x: Matrix, centre: Vector, height: float, factor: Vector, ends: Indices, clip: UnitClip, acc: Sums
+    ) -> None:
+        """Add the sum of factor times row of each unit, clipped and truncated, to `acc`.
+
+        Dense rows are measured from a whole centre; sparse rows do not look at it. The constant
+        coordinate, last, is `height` where `acc` has one more entry than rows have columns. Rows of unit
+        u are those from ``ends[u]`` up to ``ends[u + 1]``. Sums of some of the terms of a unit are below
+        2^53. What is no whole number is made by one operation after the other, and squares are added
+        from the first coordinate to the last.
+        """
         ...
 
 

@@ -265,6 +265,66 @@ def sparse_clipped(data, indices, ends, factor, limits, acc, start, stop):  # ty
                 acc[indices[k]] += int64(min(max(data[k] * c, -limit), limit))
 
 
+@ordered_kernel
+def dense_unit_clipped(x, centre, height, factor, ends, weights, limit, entry, columns, acc, start, stop):  # type: ignore[no-untyped-def]
+    """Sums of factor times row of each unit, which are whole, then clipped and truncated."""
+    d, size = x.shape[1], weights.size
+    total = np.empty(d + 1)
+    for u in range(start, stop):
+        total[:] = 0.0
+        for i in range(ends[u], ends[u + 1]):
+            c = factor[i]
+            if c != 0.0:
+                for j in range(d):
+                    total[j] += (x[i, j] - centre[j]) * c
+                total[d] += height * c
+        squares, largest = 0.0, 0.0
+        for j in range(size):
+            value = total[j] * weights[j]
+            squares += value * value
+            largest = max(largest, abs(total[j]))
+        shrink = min(1.0, limit / np.sqrt(squares))
+        if largest * shrink > entry:
+            shrink = entry / largest
+        for j in range(size):
+            acc[j] += min(max(np.trunc(total[j] * shrink), -columns[j]), columns[j])
+
+
+@ordered_kernel
+def sparse_unit_clipped(data, indices, rows, height, factor, ends, weights, limit, entry, columns, d, acc, start, stop):  # type: ignore[no-untyped-def]
+    """The same of sparse rows: only the columns that a unit holds are looked at, in their order."""
+    total, seen, held = np.zeros(d), np.zeros(d, dtype=np.int64), np.empty(d, dtype=np.int64)
+    for u in range(start, stop):
+        count, constant = 0, 0.0
+        for i in range(ends[u], ends[u + 1]):
+            c = factor[i]
+            if c != 0.0:
+                constant += height * c
+                for k in range(rows[i], rows[i + 1]):
+                    j = indices[k]
+                    if seen[j] != u + 1:
+                        seen[j], held[count], total[j] = u + 1, j, 0.0
+                        count += 1
+                    total[j] += data[k] * c
+        own = np.sort(held[:count])
+        squares, largest = 0.0, 0.0
+        for j in own:
+            value = total[j] * weights[j]
+            squares += value * value
+            largest = max(largest, abs(total[j]))
+        if weights.size > d:
+            value = constant * weights[d]
+            squares += value * value
+            largest = max(largest, abs(constant))
+        shrink = min(1.0, limit / np.sqrt(squares))
+        if largest * shrink > entry:
+            shrink = entry / largest
+        for j in own:
+            acc[j] += min(max(np.trunc(total[j] * shrink), -columns[j]), columns[j])
+        if weights.size > d:
+            acc[d] += min(max(np.trunc(constant * shrink), -columns[d]), columns[d])
+
+
 @kernel
 def column_forward(data, indices, ends, which, w, out):  # type: ignore[no-untyped-def]
     """Add products of rows with coefficients of some columns to what is in `out`.

@@ -13,6 +13,7 @@ modulo :math:`2^{64}`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from ...core.facts import Vector
 from ..block import Indices, Matrix, owners
-from .interface import ClippedForm, Sums
+from .interface import ClippedForm, Sums, UnitClip
 
 #: Bits of the low word of a factor: half of the 36 that a factor can have.
 LOW_BITS = 18
@@ -157,6 +158,48 @@ def ordered_squares(x: Matrix, squared: Vector, less: Vector, out: Vector) -> No
             terms -= less
             terms *= squared
             out[piece] = np.cumsum(terms, axis=1, out=terms)[:, -1]
+
+
+def unit_clipped(
+    x: Matrix, centre: Vector, height: float, factor: Vector, ends: Indices, clip: UnitClip, acc: Sums
+) -> None:
+    """See `Kernels.unit_clipped`."""
+    d, step = x.shape[1], max(1, SPARSE_ENTRIES // max(x.shape[1], 1))
+    edges = np.unique(np.searchsorted(ends, [*range(int(ends[0]), int(ends[-1]), step), int(ends[-1])]))
+    for first, last in pairwise(edges.tolist()):
+        rows, here = slice(int(ends[first]), int(ends[last])), ends[first : last + 1] - ends[first]
+        shown, own, starts = x[rows].astype(float), factor[rows], here[:-1].astype(np.intp)
+        constant = np.add.reduceat(own * height, starts)[:, None][:, : acc.size - d]
+        if not sp.issparse(shown):
+            sums = np.hstack([np.add.reduceat((shown - centre) * own[:, None], starts, axis=0), constant])
+            squares = np.square(sums * clip.weights)
+            shrink = _shrink(np.cumsum(squares, axis=1)[:, -1], np.abs(sums).max(axis=1, initial=0.0), clip)
+            sums *= shrink[:, None]
+            acc += np.clip(np.trunc(sums, out=sums), -clip.columns, clip.columns).sum(axis=0).astype(acc.dtype)
+            continue
+        units = sp.csr_matrix((own, np.arange(own.size), here), shape=(last - first, own.size))
+        found = sp.csr_matrix(units @ shown)
+        found.sort_indices()
+        unit = owners(found)
+        squares = np.square(found.data * clip.weights[found.indices])
+        total = sp.csr_matrix((squares, np.zeros_like(found.indices), found.indptr), shape=(last - first, 1)) @ np.ones(
+            1
+        )
+        total = total + np.square(constant * clip.weights[d:]).sum(axis=1)
+        largest = np.abs(constant).max(axis=1, initial=0.0)
+        np.maximum.at(largest, unit, np.abs(found.data))
+        shrink, held = _shrink(total, largest, clip), clip.columns[found.indices]
+        values = np.clip(np.trunc(found.data * shrink[unit]), -held, held)
+        acc[:d] += np.bincount(found.indices, weights=values, minlength=d).astype(acc.dtype)
+        last_held = np.clip(np.trunc(constant * shrink[:, None]), -clip.columns[d:], clip.columns[d:])
+        acc[d:] += last_held.sum(axis=0).astype(acc.dtype)
+
+
+def _shrink(squares: Vector, largest: Vector, clip: UnitClip) -> Vector:
+    """The factor that brings a unit within its bounds."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shrink = np.minimum(1.0, clip.limit / np.sqrt(squares))
+        return np.where(largest * shrink > clip.entry, clip.entry / largest, shrink)
 
 
 def _sum(x: Matrix, factor: Vector, rows: slice) -> Vector:

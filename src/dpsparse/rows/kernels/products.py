@@ -27,9 +27,10 @@ from ...core.errors import DataError
 from ...core.facts import Vector
 from ..block import Block, Indices, owners
 from ..lattice import Lattice
+from ..units import WEIGHTS, pieces_of
 from . import plain
 from .choice import kernels
-from .interface import ClippedForm, Kernels, Sums, entries_of
+from .interface import ClippedForm, Kernels, Sums, UnitClip, entries_of
 from .plain import dense_pieces
 
 #: A copy by columns is made once it was asked for this often: it takes as long as about so many products with all rows.
@@ -146,6 +147,24 @@ def scatter(block: Block, lattice: Lattice, factor: Vector, acc: Sums, support: 
         acc[which] -= np.multiply.outer(shift.astype(acc.dtype), np.asarray(summed).astype(acc.dtype))
 
 
+def unit_scatter(block: Block, lattice: Lattice, factor: Vector, clip: UnitClip, acc: Sums) -> None:
+    """Add the sum of factor times row of each unit, clipped and truncated, to `acc`: see `queries.unit_sums`.
+
+    Sparse rows that are shifted are written out, some units at a time.
+    """
+    ends = np.r_[block.unit_starts, block.y.size]
+    centre = np.zeros(lattice.facts.n_features)
+    if not (block.sparse and lattice.shifted):
+        run = _for(lattice, entries_of(block.x))
+        run.unit_clipped(block.x, centre, lattice.height, factor, ends, clip, acc)
+        return
+    every, step = np.arange(centre.size), max(1, CLIPPED_ENTRIES // max(centre.size, 1))
+    for start, stop in pieces_of(block.unit_starts, block.y.size, step):
+        x = np.ascontiguousarray(shifted_columns(block.rows(slice(start, stop)), lattice, every))
+        own = ends[np.searchsorted(ends, start) : np.searchsorted(ends, stop) + 1] - start
+        _for(lattice, x.size).unit_clipped(x, centre, lattice.height, factor[start:stop], own, clip, acc)
+
+
 def real_scatter(block: Block, lattice: Lattice, factor: Vector, support: Indices | None = None) -> Sums:
     """As `scatter`, for factors that are no whole numbers: for answers that are exact or public."""
     d, summed = lattice.facts.n_features, factor.sum(axis=0)
@@ -258,6 +277,26 @@ def squared_sum(block: Block, lattice: Lattice) -> Sums:
 def absolute_sum(block: Block, lattice: Lattice) -> Sums:
     """Sum of absolute entries of each coordinate over the rows that count."""
     return _column_sums(block, lattice, np.abs)
+
+
+def unit_column_sum(block: Block, lattice: Lattice, kernel: ColumnSum) -> Sums:
+    """Sum over units of the mean over their rows of what `squared_sum` or `absolute_sum` adds up, truncated by unit.
+
+    Entries and their squares are whole numbers within `Lattice.record_units`, at most 2^36, which are
+    added with whole weights: within 2^56, and exact in any order.
+    """
+    function = np.square if kernel is squared_sum else np.abs
+    assert block.weight is not None
+    every, total = np.arange(lattice.facts.n_features), np.zeros(lattice.facts.dimension, dtype=np.int64)
+    step = max(1, CLIPPED_ENTRIES // max(every.size, 1))
+    for start, stop in pieces_of(block.unit_starts, block.y.size, step):
+        piece = block.rows(slice(start, stop))
+        rows = np.column_stack(
+            [shifted_columns(piece, lattice, every), *[np.full(stop - start, lattice.height)] * lattice.facts.free]
+        )
+        whole = function(rows).astype(np.int64) * np.rint(block.weight[start:stop] * WEIGHTS).astype(np.int64)[:, None]
+        total += (np.add.reduceat(whole, piece.unit_starts, axis=0) // WEIGHTS).sum(axis=0)
+    return total
 
 
 def _column_sums(block: Block, lattice: Lattice, function: Any) -> Sums:

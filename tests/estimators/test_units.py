@@ -1,0 +1,282 @@
+"""One promise per person: fit(X, y, units=ids), scores, steps, statements and ledgers."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpsparse import (
+    Ledger,
+    NoisyCount,
+    PrivateBounds,
+    PrivateScaler,
+    PrivateSearch,
+    SparseClassifier,
+    SparseRegressor,
+    load,
+    make_private_pipeline,
+    private_score,
+    recipes,
+)
+from dpsparse.accounting import FixedCost, bare_cost, cost_of_units
+from dpsparse.accounting.costs.unit import UnitCost
+from dpsparse.core import PrivacyError
+from dpsparse.core.errors import DataError, LedgerError
+from dpsparse.core.words import neighbours
+
+PEOPLE, D = 300, 4
+BETA = np.array([1.0, -1.0, 0.5, 0.0])
+
+
+def panel(seed: int = 0, rows: tuple[int, int] = (1, 7), people: int = PEOPLE) -> tuple[Any, Any, Any]:
+    rng = np.random.default_rng(seed)
+    ids = np.repeat(np.arange(people), rng.integers(*rows, people))
+    X = rng.uniform(-1, 1, (ids.size, D))
+    return X, X @ BETA + rng.normal(size=ids.size) * 0.3, ids
+
+
+def regressor(**more: Any) -> SparseRegressor:
+    given: dict[str, Any] = {
+        "epsilon": 1.0,
+        "delta": 1e-6,
+        "feature_bound": 1.0,
+        "target_bound": 4.0,
+        "random_state": 0,
+    }
+    return SparseRegressor(**given | more)
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def test_the_promise_is_made_to_all_rows_with_the_same_id():
+    X, y, ids = panel()
+    said = regressor(unit="patient", random_state=None).fit(X, y, units=ids).statement_
+    assert said.unit == "one patient: all rows with the same id"
+    assert said.n_rows == PEOPLE
+    assert "replacing all records of any one patient, however many there are, changes" in str(said)
+    assert any("each patient has one id" in a for a in said.assumptions)
+    assert regressor().fit(X, y, units=ids).statement_.unit == "one person: all rows with the same id"
+    assert "adding or removing all records of any one patient" in neighbours("add-remove", said.unit)
+
+
+def test_order_and_storage_of_a_panel_do_not_matter():
+    X, y, ids = panel()
+    mixed = np.random.default_rng(1).permutation(y.size)
+    one = regressor().fit(X, y, units=ids)
+    names = [f"P{i}" for i in ids]
+    for other in (
+        regressor().fit(X[mixed], y[mixed], units=ids[mixed]),
+        regressor().fit(X[mixed], y[mixed], units=ids[mixed].astype(float)),
+    ):
+        np.testing.assert_array_equal(one.coef_, other.coef_)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(patient=names)
+    by_name = regressor().fit(frame, y, units="patient")
+    assert by_name.feature_names_in_.tolist() == list("abcd"), "an id is no feature"
+    np.testing.assert_array_equal(by_name.coef_, regressor().fit(X, y, units=names).coef_)
+
+
+@pytest.mark.parametrize("recipe", sorted(n for n in recipes.names() if recipes.get(n).private))
+def test_every_recipe_fits_units_or_refuses_them_before_anything_is_paid(recipe, tmp_path):
+    X, y, ids = panel(people=60)
+    address = f"sqlite:///{tmp_path}/budget.db"
+    Ledger(address).create("panel", 5.0, 1e-5, unit="person")
+    chosen = recipes.get(recipe)
+    model = regressor(recipe=recipe, accept=chosen.needs, ledger=address, dataset="panel")
+    try:
+        said = model.fit(X, y, units=ids).statement_
+    except (PrivacyError, LedgerError, ValueError):
+        assert Ledger(address).describe("panel").live == 0
+    else:
+        assert said.n_rows == 60
+        assert said.unit == "one person: all rows with the same id"
+
+
+@pytest.mark.parametrize("recipe", ["two_stage", "dpsl_kt", "ldp_iht"])
+def test_minimisers_and_devices_are_refused_with_what_to_use(recipe):
+    X, y, ids = panel(people=60)
+    chosen = recipes.get(recipe)
+    with pytest.raises((PrivacyError, ValueError), match=r"same id|one record|penalty|alpha|classif"):
+        regressor(recipe=recipe, accept=chosen.needs, alpha=0.1).fit(X, y, units=ids)
+
+
+@pytest.mark.parametrize("recipe", ["auto", "select_polish", "dp_sgd_ht", "dp_ight", "dual_averaging"])
+def test_numbers_of_rows_stand_nowhere(recipe, tmp_path, caplog):
+    """Two panels of as many people: what is public is the same text, but for what was released."""
+    told = []
+    for rows in ((1, 3), (30, 40)):
+        X, y, ids = panel(rows=rows, people=120)
+        caplog.clear()
+        with caplog.at_level("DEBUG"):
+            model = regressor(recipe=recipe, keep_path=False).fit(X, y, units=ids)
+        model.save(tmp_path / "model.json")
+        text = (tmp_path / "model.json").read_text() + model.statement_.details() + caplog.text
+        assert re.search(rf"(?<![\d.]){ids.size}(?!\d)", text) is None
+        told.append([(ask.name, ask.times, ask.noise, ask.cost) for ask in model.statement_.asks])
+        found = load(tmp_path / "model.json")
+        assert found.unit is None
+        assert found.statement_.n_rows == 120
+    assert told[0] == told[1]
+
+
+def test_bad_units_are_refused_in_words():
+    X, y, ids = panel()
+    with pytest.raises(ValueError, match="Give their ids"):
+        regressor(unit="patient").fit(X, y)
+    with pytest.raises(DataError, match="one id for each row"):
+        regressor().fit(X, y, units=ids[1:])
+    with pytest.raises(DataError, match="names no column"):
+        regressor().fit(X, y, units="patient")
+    with pytest.raises(ValueError, match="another word than 'row'"):
+        regressor(unit="row").fit(X, y, units=ids)
+    with pytest.raises(DataError, match="memory"):
+        regressor(memory_limit="1GB").fit(X, y, units=ids)
+    with pytest.raises(PrivacyError, match="makes no promise"):
+        SparseRegressor(recipe="ight", feature_bound=1.0, target_bound=4.0).fit(X, y, units=ids)
+    with pytest.raises(PrivacyError, match="n_rows=7"):
+        regressor(n_rows=7).fit(X, y, units=ids)
+    with pytest.raises(ValueError, match="a pipeline promises to one row"):
+        make_private_pipeline(regressor(unit="patient", random_state=None)).fit(X, y)
+    with pytest.raises(TypeError, match="units are not taken here yet"):
+        make_private_pipeline(regressor(random_state=None)).fit(X, y, units=ids)
+    with pytest.raises(ValueError, match="the search promises to one row"):
+        PrivateSearch(regressor(unit="patient", random_state=None)).fit(X, y)
+    with pytest.raises(TypeError, match="units are not taken here yet"):
+        PrivateSearch(regressor(random_state=None)).fit(X, y, units=ids)
+
+
+def test_add_remove_takes_a_declared_number_of_people():
+    X, y, ids = panel()
+    model = regressor(adjacency="add-remove", n_rows=310, unit="patient").fit(X, y, units=ids)
+    assert model.statement_.n_rows == 310
+    with pytest.raises(PrivacyError, match="n_rows must be declared"):
+        regressor(adjacency="add-remove").fit(X, y, units=ids)
+
+
+def test_clip_by_unit_is_better_than_the_price_of_many_rows():
+    """Ten rows of each person at epsilon 1, against the same noise for one row each (T3)."""
+    errors: dict[str, list[float]] = {"units": [], "one row": []}
+    for seed in range(4):
+        X, y, ids = panel(seed, rows=(10, 11), people=1000)
+        first = np.r_[True, np.diff(ids) > 0]
+        units = regressor(random_state=seed).fit(X, y, units=ids)
+        one = regressor(random_state=seed).fit(X[first], y[first])
+        for name, model in (("units", units), ("one row", one)):
+            errors[name].append(float(np.sum((model.coef_ - BETA) ** 2)))
+    assert np.mean(errors["units"]) < 0.5 * np.mean(errors["one row"])
+
+
+def test_classes_many_classes_and_sparse_rows_take_units():
+    import scipy.sparse as sp
+
+    X, y, ids = panel(people=800)
+    two = SparseClassifier(epsilon=4.0, feature_bound=1.0, classes=[0, 1], random_state=0)
+    label = (y > 0).astype(int)
+    assert two.fit(X, label, units=ids).score(X, label) > 0.8
+    many = SparseClassifier(epsilon=4.0, feature_bound=1.0, classes=[0, 1, 2], random_state=0)
+    three = np.digitize(y, [-0.5, 0.5])
+    assert many.fit(X, three, units=ids).score(X, three) > 0.6
+    assert many.statement_.n_rows == 800
+    rows = sp.csr_matrix(X * (np.abs(X) > 0.3))
+    assert regressor(epsilon=4.0).fit(rows, y, units=ids).score(rows, y) > 0.5
+
+
+def test_intervals_of_units_are_made_of_the_meat_of_units():
+    X, y, ids = panel(people=2000)
+    shared = np.random.default_rng(5).normal(size=2000)[ids]
+    model = regressor(epsilon=3.0, intervals="split").fit(X, y + shared, units=ids)
+    assert model.statement_.n_rows == 2000
+    assert "all rows of a unit are in one part" in model.statement_.details()
+    assert len(model.intervals_) > 0
+
+
+def test_scores_count_people():
+    X, y, ids = panel(people=1000)
+    model = regressor(epsilon=4.0).fit(X, y, units=ids)
+    sex = np.where(ids % 2, "f", "m")
+    card = private_score(
+        model, X, y, metrics="mean_absolute_error", units=ids, unit="patient", epsilon=4.0, random_state=0,
+        group=sex, groups=["f", "m"],
+    )  # fmt: skip
+    assert card.statement.unit == "one patient: all rows with the same id"
+    assert card.statement.n_rows == 1000
+    exact = np.abs(model.predict(X) - y)
+    means = np.bincount(ids, exact) / np.bincount(ids)
+    assert abs(card["mean_absolute_error"].value - means.mean()) < 0.1
+    with pytest.raises(ValueError, match="Give units="):
+        private_score(model, X, y, unit="patient", random_state=0)
+
+
+def test_steps_count_people():
+    X, _, ids = panel(people=2000)
+    bounds = PrivateBounds(epsilon=2.0, feature_bound=50.0, random_state=0, unit="patient").fit(X, units=ids)
+    assert bounds.statement_.unit == "one patient: all rows with the same id"
+    assert np.all((bounds.bounds_.upper > 0.8) & (bounds.bounds_.upper < 5))
+    scaler = PrivateScaler(epsilon=2.0, feature_bound=1.0, random_state=0).fit(X, units=ids)
+    np.testing.assert_allclose(scaler.scale_, 1 / np.sqrt(3), rtol=0.1)
+    assert scaler.statement_.n_rows == 2000
+    count = NoisyCount(epsilon=2.0, random_state=0).fit(X, units=ids)
+    assert abs(count.n_rows_ - 2000) < 40
+    with pytest.raises(ValueError, match="Give them"):
+        NoisyCount(unit="patient").fit(X)
+
+
+# ------------------------------------------------------------------------------------------------ ledger
+
+
+def _bill(unit: str, adjacency: str = "replace-one") -> Any:
+    from dpsparse.accounting import PlanCost, price
+    from dpsparse.core import Ask, Budget, Noise, Plan
+
+    plan = Plan(asks=(Ask(name="g", noise=Noise.GAUSSIAN, times=2),))
+    return cost_of_units(PlanCost.of(price(plan, Budget.approx(0.5, 1e-6).under(adjacency))), unit)
+
+
+@pytest.mark.parametrize(
+    ("kept", "billed", "adjacency", "charged"),
+    [
+        (None, "row", "replace-one", True),
+        (None, "patient", "replace-one", True),
+        (None, "patient", "add-remove", False),
+        ("patient", "row", "replace-one", False),
+        ("patient", "patient", "replace-one", True),
+        ("patient", "patient", "add-remove", True),
+        ("patient", "household", "replace-one", False),
+    ],
+)
+def test_a_ledger_takes_bills_of_its_unit_alone(tmp_path, kept, billed, adjacency, charged):
+    book = Ledger(f"sqlite:///{tmp_path}/budget.db")
+    book.create("trial", 3.0, 1e-5, adjacency, unit=kept)
+    assert book.describe("trial").unit == ("row" if kept is None else kept)
+    if charged:
+        with book.reserve("trial", _bill(billed, adjacency)):
+            pass
+        assert book.describe("trial").live == 1
+        [entry] = book.entries("trial")
+        assert bare_cost(entry.bill) == bare_cost(_bill(billed, adjacency))
+    else:
+        with pytest.raises(LedgerError, match="protects a"):
+            book.reserve("trial", _bill(billed, adjacency))
+        assert book.describe("trial").live == 0
+    book.verify()
+
+
+def test_bills_and_states_of_rows_are_written_as_before(tmp_path):
+    book = Ledger(f"sqlite:///{tmp_path}/budget.db")
+    book.create("trial", 3.0, 1e-5)
+    with book.reserve("trial", _bill("row")):
+        pass
+    assert '"unit"' not in json.dumps(book.export())
+    assert isinstance(_bill("patient"), UnitCost)
+    assert _bill("patient").epsilon(1e-6) == _bill("row").epsilon(1e-6)
+    assert not isinstance(cost_of_units(FixedCost, "row"), UnitCost)  # type: ignore[arg-type]
