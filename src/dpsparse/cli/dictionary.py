@@ -178,10 +178,11 @@ def check(
 def _looked(found: Dictionary, table: Path, form: CsvForm) -> dict[str, Any]:
     """Exact numbers of cells, of gaps and of cells that are not understood, with examples: **private**."""
     from ..io.columns import blocks
+    from ..io.dictionary.column import USED
     from ..io.dictionary.frames import Table
     from ..io.dictionary.rules import CellReader
 
-    used = [column for column in found.columns if column.role in ("feature", "target")]
+    used = [column for column in found.columns if column.role in USED]
     readers = {column.name: CellReader(column) for column in used}
     rows, unread = 0, dict.fromkeys(readers, 0)
     examples: dict[str, list[str]] = {name: [] for name in readers}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from .beside import columns_of, read_named
 from .declared import (
     apply,
     columns_beside,
@@ -38,10 +39,13 @@ from .output import check_file, check_model_file, echo, progress, writing
 from .resume import choose_folder, done_already, resume_options, saying_how_to_go_on
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
     from ..estimators.linear import SparseLinear
+    from ..io.dictionary import Column
     from ..io.files import Table
 
 #: Where cells are no numbers, and the file names its columns.
@@ -50,6 +54,8 @@ TO_DICTIONARY = (
     "new FILE, then dpsparse fit FILE --dictionary dictionary.yaml."
 )
 
+#: No columns beside features and target.
+NOTHING: dict[str, object] = {}
 
 #: Options that `--help` shows.
 USUAL = (
@@ -73,6 +79,12 @@ USUAL = (
 @click.command(cls=ShortHelp, usual=USUAL)
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--target", help="Column of the target; svmlight and npz files hold their own.")
+@click.option("--weight", help="Column of the records' weights; needs --weight-bound.")
+@click.option("--offset", help="Column that is added to margins; needs --offset-bound.")
+@click.option("--exposure", help="Column of exposures, whose logarithm is the offset; needs --offset-bound.")
+@click.option("--time", help="Survival: column of the times at which persons were last seen.")
+@click.option("--event", help="Survival: column that says whether the event happened then.")
+@click.option("--entry", help="Survival: column of the times at which persons came under observation.")
 @dictionary_option
 @model_options
 @click.option(
@@ -137,6 +149,12 @@ def fit(
     seed: int | None,
     out: Path,
     as_json: bool,
+    weight: str | None,
+    offset: str | None,
+    exposure: str | None,
+    time: str | None,
+    event: str | None,
+    entry: str | None,
     **options: Any,
 ) -> None:
     """Fit a sparse model on DATA under differential privacy.
@@ -152,6 +170,9 @@ def fit(
       dpsparse fit survey.parquet --target smoker --task classification \\
           --classes no,yes --row-norm 1 --out smoker.json
       dpsparse fit patients.csv --dictionary patients.yaml --epsilon 2
+      dpsparse fit visits.csv --target visits --exposure years --offset-bound -2,2 \\
+          --task regression --loss poisson --target-bound 20 --feature-bound 0,1
+      dpsparse fit trial.csv --task survival --time days --event died --horizon 3000 --feature-bound 0,1
       dpsparse fit 'visits/*.parquet' --target readmitted --task classification \\
           --row-norm 1 --memory-limit 2GB
       dpsparse fit 'visits/*.parquet' --target readmitted --task classification \\
@@ -165,6 +186,9 @@ def fit(
     choose_folder(options, "fit")
     asked = options["check_cells"]
     dictionary = apply(dictionary_file, options)
+    named = {"weight": weight, "offset": offset, "exposure": exposure, "time": time, "event": event, "entry": entry}
+    beside = columns_of(named, dictionary, options)
+    _refuse_beside(beside, data, cluster, options)
     if cluster is not None and dictionary is not None:
         if asked:
             raise Refusal("cells are not counted where rows stand on a cluster. Leave --check-cells out, or --cluster.")
@@ -184,6 +208,8 @@ def fit(
     unit_column = unit_column_of(unit_column, unit_name, dictionary)
     if unit_column is not None and (cluster is not None or options["memory_limit"] is not None):
         raise Refusal("units are summed for rows in memory. Leave --cluster and --memory-limit out, or --unit.")
+    if unit_column is not None and options["task"] == "survival":
+        raise Refusal("survival takes one row for each person. Leave --unit out, or give its column the role id.")
     if path_file is not None:
         check_file(path_file, option="--path", inputs=_inputs(data, dictionary_file, None, None))
     width = 1 if dictionary is None else dictionary.output_bounds().lower.size
@@ -210,6 +236,16 @@ def fit(
                 form["classes"] = model.classes if declared else None
             with cluster_input(data, cluster, visible, **form) as spread:
                 run(model, spread, None, None, visible)
+        elif beside:
+            given = read_named(data, beside, visible)
+            if dictionary is not None:
+                table = encode(data, dictionary, visible, target=options["task"] != "survival")
+            else:
+                table = _read_features(data, visible, target, columns, beside, options)
+            y = labelled(table.y, model.classes) if declared else table.y
+            ids = None if unit_column is None else read_ids(data, unit_column)
+            run(model, table.X, y, table.feature_names, visible, ids, given)
+            del table, y, given
         elif dictionary is None and unit_column is None and stays_in_files(data, options["memory_limit"], target):
             if columns is not None:
                 raise Refusal("all columns of rows that stay in files are read. Leave --columns or --memory-limit out.")
@@ -244,6 +280,40 @@ def fit(
     _print_model(model, None if failure else out, as_json, f"Saved: {out}")
     if failure is not None:
         raise failure
+
+
+def _refuse_beside(beside: Sequence[Column], data: Path, cluster: str | None, options: dict[str, Any]) -> None:
+    """Refuse weights, offsets and survival where rows do not come to memory from one table."""
+    if options["task"] == "survival" and not {"time", "event"} <= {column.role for column in beside}:
+        raise Refusal("survival needs the columns of time and event. Name them with --time and --event.")
+    if not beside:
+        return
+    if cluster is not None or options["memory_limit"] is not None or stays_in_files(data, None):
+        raise Refusal(
+            "weights, offsets, exposures and survival are read from one table in memory. Leave --cluster and "
+            "--memory-limit out, and name one file."
+        )
+
+
+def _read_features(
+    data: Path,
+    visible: bool,
+    target: str | None,
+    columns: list[str] | None,
+    beside: Sequence[Column],
+    options: dict[str, Any],
+) -> Table:
+    """Features and targets of a table without a dictionary, without the columns beside them."""
+    from ..io.columns import header
+
+    taken = {target, *(column.name for column in beside)}
+    names = [name for name in (header(data) if columns is None else columns) if name not in taken]
+    if options["task"] == "survival":
+        if target is not None:
+            raise Refusal("survival has a time and an event in the place of a target. Leave --target out.")
+        return read(data, visible, columns=names)
+    form = {"labels": options["task"] == "classification", "text_labels": options["classes"] is not None}
+    return read_rows(data, visible, target=target, n_features=None, columns=names, **form)
 
 
 def _print_model(model: SparseLinear, out: Path | None, as_json: bool, saved: str) -> None:
@@ -311,6 +381,7 @@ def run(
     names: tuple[str, ...] | None,
     visible: bool,
     ids: list[object] | None = None,
+    beside: Mapping[str, object] = NOTHING,
 ) -> None:
     """Fit, with a progress bar if `visible`, and keep the names of the features; `ids` are those of units."""
     import warnings
@@ -327,7 +398,8 @@ def run(
         warnings.simplefilter("always", UnreadCellsWarning)
         warnings.showwarning = tell
         try:
-            model.fit(X, y, **({} if ids is None else {"units": ids}))
+            terms = {**beside, **({} if ids is None else {"units": ids})}
+            model.fit(X, **terms) if "time" in beside else model.fit(X, y, **terms)
         except MissingValueError as refusal:
             said = str(refusal).replace("set on_missing='empty'", "give --on-missing empty")
             raise Refusal(said + (TO_DICTIONARY if names is not None else "")) from None

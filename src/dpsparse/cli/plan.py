@@ -111,6 +111,8 @@ def plan(
         sparse = _sparse_file(data, sparse)
     known = {"signal": signal, "feature_scale": feature_scale, "base_rate": base_rate}
     width = 1 if dictionary is None else n_features
+    if options["task"] == "survival":
+        raise Refusal("survival fits are not planned yet: SparseSurvival has no forecast. Leave --task survival out.")
     model = make_estimator(n_rows=n_rows, n_features=width, **options)
     found = model.plan(n_rows=n_rows, n_features=n_features, sparse=sparse, **known)
     if plot is not None:
