@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..io.dictionary import Column, Dictionary
+    from ..io.tabular import CsvForm
 
 
 def columns_of(
@@ -42,21 +43,23 @@ def columns_of(
     return tuple(Column(name=name, role=role, kind=kinds[role]) for role, name in given.items())
 
 
-def read_named(path: Path, columns: Sequence[Column], visible: bool) -> dict[str, NDArray[np.float64]]:
+def read_named(path: Path, columns: Sequence[Column], visible: bool, csv: CsvForm) -> dict[str, NDArray[np.float64]]:
     """Their numbers, by the arguments of `fit`."""
     from ..io.columns import header
     from ..io.dictionary.beside import read_beside
 
     if not columns:
         return {}
-    absent = [column.name for column in columns if column.name not in header(path)]
+    absent = [column.name for column in columns if column.name not in header(path, csv)]
     if absent:
         raise Refusal(f"{path} has no column {', '.join(map(repr, absent))}.")
     with waiting(f"reading {path}", visible):
-        return read_beside(path, columns)
+        return read_beside(path, columns, csv)
 
 
-def columns_applied(named: Mapping[str, str | None], dictionary: Dictionary | None, path: Path) -> tuple[Column, ...]:
+def columns_applied(
+    named: Mapping[str, str | None], dictionary: Dictionary | None, path: Path, csv: CsvForm
+) -> tuple[Column, ...]:
     """The columns of offsets that a model is applied with: named ones, or those of its dictionary that are there."""
     from ..io.columns import header
     from ..io.dictionary import Column
@@ -65,5 +68,5 @@ def columns_applied(named: Mapping[str, str | None], dictionary: Dictionary | No
     given = {role: name for role, name in named.items() if name is not None}
     if dictionary is not None and not given:
         known = [column for column in columns_beside(dictionary) if column.role in ("offset", "exposure")]
-        return tuple(column for column in known if column.name in header(path))
+        return tuple(column for column in known if column.name in header(path, csv))
     return tuple(Column(name=name, role=role, kind="number") for role, name in given.items())

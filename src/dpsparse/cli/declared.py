@@ -131,13 +131,13 @@ def unit_column_of(given: str | None, name: str | None, dictionary: Dictionary |
     return column
 
 
-def columns_beside(path: Path, unit: str, target: str | None, columns: list[str] | None) -> list[str]:
+def columns_beside(path: Path, unit: str, target: str | None, columns: list[str] | None, csv: CsvForm) -> list[str]:
     """The features of a table whose column of ids is none of them."""
     from ..io.columns import header
 
     if path.suffix.lower() not in (".csv", ".parquet"):
         raise Refusal("--unit names a column of one CSV or Parquet file.")
-    names = header(path)
+    names = header(path, csv)
     if unit not in names:
         raise Refusal(f"{path} has no column {unit!r}.")
     if unit == target or unit in (columns or ()):
@@ -145,12 +145,12 @@ def columns_beside(path: Path, unit: str, target: str | None, columns: list[str]
     return [name for name in names if name not in (unit, target)] if columns is None else columns
 
 
-def read_ids(path: Path, column: str) -> list[object]:
+def read_ids(path: Path, column: str, csv: CsvForm) -> list[object]:
     """The id of each row of a file: **private**."""
     from ..io.columns import blocks
 
     found: list[object] = []
-    for block in blocks(path, [column]):
+    for block in blocks(path, [column], csv):
         cells = block[column]
         found.extend(cells.to_pylist() if hasattr(cells, "to_pylist") else list(cells))
     return found

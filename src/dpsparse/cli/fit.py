@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from ..estimators.linear import SparseLinear
     from ..io.dictionary import Column
     from ..io.files import Table
+    from ..io.tabular import CsvForm
 
 #: Where cells are no numbers, and the file names its columns.
 TO_DICTIONARY = (
@@ -198,8 +199,8 @@ def fit(
     if dictionary is not None and columns is not None:
         raise Refusal("the dictionary says which columns are features. Leave --columns out.")
     csv_file = csv_form(delimiter, encoding)
-    beside = {"covariates": covariates, "fill": fill}
-    if any(given is not None for given in beside.values()) and not has_samples(data):
+    samples = {"covariates": covariates, "fill": fill}
+    if any(given is not None for given in samples.values()) and not has_samples(data):
         raise Refusal("--covariates and --fill belong to .bed, .pgen and .h5ad files. Leave them out.")
     if cluster is not None and (delimiter or encoding):
         raise Refusal("--delimiter and --encoding are for files that are read here. Leave --cluster out, or them.")
@@ -221,7 +222,7 @@ def fit(
     if unit_column is not None:
         model.set_params(unit=unit_name)
         if dictionary is None:
-            columns = columns_beside(data, unit_column, target, columns)
+            columns = columns_beside(data, unit_column, target, columns, csv_file)
     check_charge(options["ledger"], options["dataset"])
     _check_environment(model)
     with saying_how_to_go_on(options), progress(as_json) as visible:
@@ -237,13 +238,13 @@ def fit(
             with cluster_input(data, cluster, visible, **form) as spread:
                 run(model, spread, None, None, visible)
         elif beside:
-            given = read_named(data, beside, visible)
+            given = read_named(data, beside, visible, csv_file)
             if dictionary is not None:
-                table = encode(data, dictionary, visible, target=options["task"] != "survival")
+                table = encode(data, dictionary, visible, target=options["task"] != "survival", csv=csv_file)
             else:
-                table = _read_features(data, visible, target, columns, beside, options)
+                table = _read_features(data, visible, target, columns, beside, options, csv_file)
             y = labelled(table.y, model.classes) if declared else table.y
-            ids = None if unit_column is None else read_ids(data, unit_column)
+            ids = None if unit_column is None else read_ids(data, unit_column, csv_file)
             run(model, table.X, y, table.feature_names, visible, ids, given)
             del table, y, given
         elif dictionary is None and unit_column is None and stays_in_files(data, options["memory_limit"], target):
@@ -252,7 +253,7 @@ def fit(
             need_target(data, target)
             classes = model.classes if declared else None
             form = {"target": target, "n_features": n_features, "zero_based": zero_based, "classes": classes}
-            rows = open_input(data, visible, **form, **beside, csv=csv_file)
+            rows = open_input(data, visible, **form, **samples, csv=csv_file)
             run(model, rows, None, None, visible)
         elif dictionary is not None and options["memory_limit"] is not None:
             run(model, encode_to_scratch(data, dictionary, visible, csv_file), None, None, visible)
@@ -268,7 +269,7 @@ def fit(
                 }
                 table = read_rows(data, visible, target=target, n_features=n_features, columns=columns, **form)
             y = labelled(table.y, model.classes) if declared else table.y
-            ids = None if unit_column is None else read_ids(data, unit_column)
+            ids = None if unit_column is None else read_ids(data, unit_column, csv_file)
             run(model, table.X, y, table.feature_names, visible, ids)
             del table, y
     if dictionary is not None:
@@ -302,17 +303,18 @@ def _read_features(
     columns: list[str] | None,
     beside: Sequence[Column],
     options: dict[str, Any],
+    csv: CsvForm,
 ) -> Table:
     """Features and targets of a table without a dictionary, without the columns beside them."""
     from ..io.columns import header
 
     taken = {target, *(column.name for column in beside)}
-    names = [name for name in (header(data) if columns is None else columns) if name not in taken]
+    names = [name for name in (header(data, csv) if columns is None else columns) if name not in taken]
     if options["task"] == "survival":
         if target is not None:
             raise Refusal("survival has a time and an event in the place of a target. Leave --target out.")
-        return read(data, visible, columns=names)
-    form = {"labels": options["task"] == "classification", "text_labels": options["classes"] is not None}
+        return read(data, visible, columns=names, csv=csv)
+    form = {"labels": options["task"] == "classification", "text_labels": options["classes"] is not None, "csv": csv}
     return read_rows(data, visible, target=target, n_features=None, columns=names, **form)
 
 

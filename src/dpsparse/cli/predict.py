@@ -94,7 +94,7 @@ def predict(
         header = [f"survival_{t:g}" for t in at] or ["risk"]
     else:
         named = {"offset": offset, "exposure": exposure}
-        given = read_named(data, columns_applied(named, dictionary, data), visible)
+        given = read_named(data, columns_applied(named, dictionary, data, csv_file), visible, csv_file)
         values = fitted.predict_proba(X, **given) if proba else fitted.predict(X, **given)  # type: ignore[attr-defined]
         header = [f"probability_{c}" for c in fitted.classes_.tolist()] if proba else ["prediction"]
     del X

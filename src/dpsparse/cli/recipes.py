@@ -64,6 +64,4 @@ def recipes(name: str | None, as_json: bool) -> None:
         echo("\nPapers:")
     for paper in cited:
         echo(f"  {paper}")
-    echo(
-        "\nThe guarantee, with its mathematics, is in the documentation, and in Python in help(dpsparse.recipes)."
-    )
+    echo("\nThe guarantee, with its mathematics, is in the documentation, and in Python in help(dpsparse.recipes).")

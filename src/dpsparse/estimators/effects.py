@@ -63,12 +63,18 @@ class Effects(Sequence[Effect]):
         Classes of a classifier.
     level : float or None
         Of the intervals; None: there are none.
+    hazards : bool
+        Whether coefficients are log hazard ratios.
     """
 
     def __init__(
-        self, rows: Sequence[tuple[Contrast, Effect]], classes: Sequence[object] | None, level: float | None
+        self,
+        rows: Sequence[tuple[Contrast, Effect]],
+        classes: Sequence[object] | None,
+        level: float | None,
+        hazards: bool = False,
     ) -> None:
-        self._rows, self._classes, self.level = tuple(rows), classes, level
+        self._rows, self._classes, self.level, self._hazards = tuple(rows), classes, level, hazards
 
     def __len__(self) -> int:
         return len(self._rows)

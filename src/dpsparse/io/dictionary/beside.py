@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...rows.cells import parse_number
+from ..tabular import PLAIN_CSV, CsvForm
 from .column import Column
 from .frames import Table
 from .rules import CellReader
@@ -75,7 +76,9 @@ def settings_beside(columns: Sequence[Column]) -> dict[str, object]:
     return found
 
 
-def read_beside(path: str | Path, columns: Sequence[Column]) -> dict[str, NDArray[np.float64]]:
+def read_beside(
+    path: str | Path, columns: Sequence[Column], csv: CsvForm = PLAIN_CSV
+) -> dict[str, NDArray[np.float64]]:
     """The numbers in these columns of a file, by the arguments of `fit`: **private**.
 
     NaN where a cell is missing or was not understood and the dictionary has no fill. Bounds are kept by
@@ -85,7 +88,7 @@ def read_beside(path: str | Path, columns: Sequence[Column]) -> dict[str, NDArra
 
     names = [column.name for column in columns]
     parts: dict[str, list[NDArray[np.float64]]] = {column.role: [np.zeros(0)] for column in columns}
-    for block in blocks(path, names) if columns else ():
+    for block in blocks(path, names, csv) if columns else ():
         cells = Table(block, names)
         for column in columns:
             parts[column.role].append(_numbers(column, cells))
