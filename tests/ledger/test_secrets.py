@@ -96,6 +96,13 @@ def refused(use) -> BaseException:
 
 
 @pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    """A server that does not listen is not waited for."""
+    monkeypatch.setattr("dpsparse.ledger.address.PATIENCE", 0.0)
+    monkeypatch.setattr("dpsparse.ledger.postgres.PAUSE", 0.001)
+
+
+@pytest.fixture(autouse=True)
 def log(caplog):
     caplog.set_level(logging.DEBUG)
     yield

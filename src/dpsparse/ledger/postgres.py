@@ -193,13 +193,13 @@ class PostgresStore:
         if isinstance(error, psycopg.errors.LockNotAvailable):
             return LedgerNotWrittenError(f"the ledger at {self.shown} was busy for {PATIENCE // 1000} seconds.")
         forbidden = isinstance(error, psycopg.errors.InsufficientPrivilege)
-        if passing or forbidden or isinstance(error, psycopg.errors.DiskFull):
-            waited = f" It was tried for {self._address.patience:g} seconds." if passing else ""
-            kept = f"the ledger at {self.shown} could not be written or read: {said}.{waited}"
-            return LedgerNotWrittenError(kept, passes=not forbidden)
         advice = ""
         if self._address.withheld and not self._address.secrets:
             advice = " Its password was left behind when it was pickled: keep it in PGPASSFILE."
+        if passing or forbidden or isinstance(error, psycopg.errors.DiskFull):
+            waited = f" It was tried for {self._address.patience:g} seconds." if passing else ""
+            kept = f"the ledger at {self.shown} could not be written or read: {said}.{waited}{advice}"
+            return LedgerNotWrittenError(kept, passes=not forbidden)
         return LedgerError(f"the ledger at {self.shown} cannot be used: {said}.{advice}")
 
     def _said(self, error: Any) -> str:

@@ -225,8 +225,8 @@ class Taken(NamedTuple):
     @classmethod
     def restored(cls, content: list[Any]) -> Taken:
         """From `stored`."""
-        *plain, cost, run = content
-        return cls(*plain, None if cost is None else Charge(*cost), run)
+        dataset, what, number, last, reserved, cost, run = content
+        return cls(dataset, what, number, last, reserved, None if cost is None else Charge(*cost), run)
 
 
 @dataclass
@@ -279,7 +279,8 @@ class Replay:
             "states": {name: state.to_dict() for name, state in self.states.items()},
             "ends": self.ends,
         }
-        entries, runs = (part.changed if isinstance(part, Stored) else part for part in (self.entries, self.runs))
+        entries = self.entries.changed if isinstance(self.entries, Stored) else self.entries
+        runs = self.runs.changed if isinstance(self.runs, Stored) else self.runs
         changed = {"entries": {key: value.stored() for key, value in entries.items() if value}, "runs": runs}
         generation = self.entries.generation if isinstance(self.entries, Stored) else None
         written = write_checkpoint(path, top, changed, generation)

@@ -43,12 +43,9 @@ class RunTapes:
     @contextmanager
     def open(self, number: int, randomness: Randomness) -> Iterator[Tape]:
         """The tape of a run; a new one takes the place of that of the run before."""
-        path, run = self._now, number
-        if self._whole.done:
-            path, run = self._kept, None
-        elif number == _run_of(self._best):
-            path = self._best
-        header = replace(self._whole.header, run=run, made=randomness.made)
+        path = self._best if number == _run_of(self._best) else self._now
+        path = self._kept if self._whole.done else path
+        header = replace(self._whole.header, run=None if self._whole.done else number, made=randomness.made)
         if path == self._now and _run_of(path) != number:
             part = _unused(path.with_suffix(".part"))
             Tape(part, header, self._whole.key).close()
