@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-import tomllib
 import sys
+import tomllib
 from dataclasses import dataclass
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
