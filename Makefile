@@ -32,7 +32,7 @@ test-torch: $(ENGINES_READY)
 	OMP_NUM_THREADS=1 $(ENGINES)/bin/python -m pytest -n auto tests/neural tests/laws/test_one_gate.py
 
 test-flower: $(ENGINES_READY)
-	FLWR_TELEMETRY_ENABLED=0 $(ENGINES)/bin/python -m pytest -n auto tests/federated/test_flower.py
+	FLWR_TELEMETRY_ENABLED=0 $(ENGINES)/bin/python -m pytest -n auto tests/federated/test_flower.py tests/federated/test_processes.py
 
 test-engines: test-torch test-flower
 

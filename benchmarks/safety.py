@@ -1,4 +1,4 @@
-"""Is the default ever worse than a constant, and are its probabilities calibrated?
+"""How often the default is worse than a constant, and how well its probabilities are calibrated.
 
 ``python -m benchmarks.safety grid`` fits numbers and classes over rows, columns, epsilons, kinds of
 columns and sparsities, and prints how often an error on fresh rows, as served, exceeds that of the
@@ -53,7 +53,13 @@ def safety(target: str, kind: str, n: int, d: int, epsilon: float, sparsity: int
     w[:5] = [1, -1, 0.6, 0.6, -1]
     score = (X - X.mean(0)) @ w
     score /= score.std()
-    given = {"epsilon": epsilon, "delta": DELTA, "feature_bound": (low, 1.0), "sparsity": sparsity, "random_state": seed}
+    given = {
+        "epsilon": epsilon,
+        "delta": DELTA,
+        "feature_bound": (low, 1.0),
+        "sparsity": sparsity,
+        "random_state": seed,
+    }
     if target == "numbers":
         y = score + 0.6 * g.standard_normal(n + 1000)
         model = SparseRegressor(target_bound=4.0, **given).fit(X[:n], y[:n])

@@ -88,6 +88,7 @@ def main() -> None:
     reader = argparse.ArgumentParser(description=__doc__)
     reader.add_argument("--out", type=Path, required=True)
     reader.add_argument("--splits", type=int, default=2)
+    reader.add_argument("--first", type=int, default=0, help="number of the first split")
     reader.add_argument("--tables", nargs="*")
     given = reader.parse_args()
     known = [name for name in sources.names() if name not in LEFT_OUT]
@@ -110,7 +111,7 @@ def main() -> None:
             ]
         )
         for name in given.tables or known:
-            for split in range(given.splits):
+            for split in range(given.first, given.first + given.splits):
                 table = sets.load(name, split)
                 free = plain(table, curves=False), plain(table, curves=True)
                 for epsilon in EPSILONS:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
-os.environ["DPSPARSE_PRICES"] = "off"  # tests neither read nor write in a home
+os.environ["DPSPARSE_PRICES"] = os.environ["DPSPARSE_CHECKPOINTS"] = "off"  # tests neither read nor write in a home
 
 settings.register_profile(
     "fixed", derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]

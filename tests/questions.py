@@ -24,6 +24,7 @@ from dpsparse.queries.kinds import (
     GradientChange,
     Gram,
     GroupEnergies,
+    Hessian,
     IntervalContrast,
     JointGradient,
     MeanAbsolute,
@@ -73,6 +74,10 @@ QUESTIONS: dict[str, Any] = {
     "means of short rows": ColumnMeans(SUPPORT, 0.4, MODEL.centre),
     **{
         f"framed {n}": ProjectedGradient(ProjectedModel(f, RNG.normal(0, 1, f.size), 0.2), 0.4)
+        for n, f in FRAMES.items()
+    },
+    **{
+        f"hessian {n}": Hessian(ProjectedModel(f, np.linspace(-0.5, 0.5, f.size), 0.2), 0.6, 0.9)
         for n, f in FRAMES.items()
     },
     **{

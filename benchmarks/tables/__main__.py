@@ -22,7 +22,13 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--cells", type=Path, default=Path("out/tables.jsonl"), help="where results are kept")
     parser.add_argument("--again", action="store_true", help="measure cells that are already there once more")
     parser.add_argument("--show", action="store_true", help="print what is there, run nothing")
-    parser.add_argument("--page", action="store_true", help="write docs/tables_benchmark.md from the results")
+    parser.add_argument(
+        "--page",
+        nargs="?",
+        const="whole",
+        choices=["whole", "probabilities"],
+        help="write docs/tables_benchmark.md from the results, or its section about probabilities",
+    )
     return parser.parse_args()
 
 
@@ -48,11 +54,15 @@ def main() -> None:
     if asked.half == "synthetic":
         sections.append(report.targets(found, methods))
     else:
-        sections += [report.summary(found, methods), report.worst(found, methods[0])]
+        sections += [report.summary(found, methods), report.probabilities(found, methods[0])]
+        sections.append(report.worst(found, methods[0]))
     failed = [f"{c['table']} {c['method']}: {c['failure']}" for c in kept if "failure" in c and c["table"] in names]
     print("\n\n".join("\n".join(lines) for lines in [*sections, failed] if lines))
-    if asked.page:
-        page.write(Path("docs/tables_benchmark.md"), [c for c in kept if half_of(c["table"]) != "synthetic"], methods)
+    measured = [c for c in kept if half_of(c["table"]) != "synthetic" and "failure" not in c]
+    if asked.page == "whole":
+        page.write(Path("docs/tables_benchmark.md"), measured, methods)
+    elif asked.page == "probabilities":
+        page.write_probabilities(Path("docs/tables_benchmark.md"), measured, methods[0])
 
 
 if __name__ == "__main__":

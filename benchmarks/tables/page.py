@@ -21,6 +21,17 @@ mean / median. `dpgd` is DP gradient descent with the best of 27 settings *on th
 costs privacy. `tables` is what `auto` picks for dense rows, with its defaults.
 """
 
+PROBABILITIES = """## Are the probabilities right?
+
+Error and AUC do not change when every log-odds is doubled, so they cannot tell. For each table of classes, at epsilon
+{epsilons}, by `{method}`, {seeds} split(s): *deviance* is the log-loss over that of predicting the class shares (1 is the constant); *deviance
+lost* is the part of the attainable deviance that is lost; *slope* is that of the truth on the predicted log-odds (1 is right, below 1 the
+probabilities are too extreme); *shift* is the mean probability less the class share (0 is right). A dash: predictions are constant, or there is little
+to attain.
+"""
+#: What stands around the section that can be made anew by itself.
+MARKS = ("<!-- made: probabilities -->", "<!-- end: probabilities -->")
+
 TAIL = """## Designs with a known truth
 
 `python -m benchmarks.tables --half synthetic`, linear, delta 1e-06; mean squared error of the prediction over the variance of the signal, mean and
@@ -60,6 +71,21 @@ midpoints, had .64, .65 and .56 on *even* there with 5, 10 and 20 coefficients a
 """
 
 
+def probabilities(cells: Iterable[Cell], method: str) -> str:
+    """The section about probabilities, between its marks."""
+    found = report.results(c for c in cells if c["method"] in {"nonprivate", method} and c["kind"] == "classification")
+    epsilons = " / ".join(f"{e:g}" for e in sorted({r.epsilon for r in found}))
+    seeds = len({c["seed"] for c in cells if c["method"] == method})
+    head = PROBABILITIES.format(epsilons=epsilons, method=method, seeds=seeds)
+    return "\n".join([MARKS[0], "", head, *report.probabilities(found, method), "", MARKS[1]])
+
+
+def write_probabilities(path: Path, cells: Sequence[Cell], method: str) -> None:
+    """Make the section about probabilities anew, and leave the rest of the page as it is."""
+    before, rest = path.read_text().split(MARKS[0])
+    path.write_text(before + probabilities(cells, method) + rest.split(MARKS[1])[1])
+
+
 def write(path: Path, cells: Iterable[Cell], methods: Sequence[str]) -> None:
     """One section for each half."""
     from benchmarks.tables.sets import HELD_OUT
@@ -77,4 +103,4 @@ def write(path: Path, cells: Iterable[Cell], methods: Sequence[str]) -> None:
         epsilons = " / ".join(f"{e:g}" for e in sorted({r.epsilon for r in found}))
         text += [f"## {title}", "", *report.summary(found, methods), ""]
         text += [f"Errors at epsilon {epsilons}:", "", *report.lines(found, methods), ""]
-    path.write_text("\n".join([*text, TAIL]))
+    path.write_text("\n".join([*text, probabilities(cells, methods[0]), "", TAIL]))

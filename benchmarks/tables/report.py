@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -39,6 +39,14 @@ class Result:
     seconds: dict[str, float]
     constant: float
     nonprivate: float
+    slope: dict[str, float] = field(default_factory=dict)
+    shift: dict[str, float] = field(default_factory=dict)
+    free_deviance: float = math.nan
+
+    def deviance_lost(self, method: str) -> float:
+        """Part of the attainable deviance that is lost; nan where there is little to attain."""
+        gain = 1 - self.free_deviance
+        return (self.deviance[method] - self.free_deviance) / gain if gain >= LEAST_GAIN else math.nan
 
     def lost(self, method: str) -> float:
         """Part of the attainable improvement over the constant that is lost; nan where there is little to attain."""
@@ -63,7 +71,7 @@ def results(cells: Iterable[Cell]) -> list[Result]:
             continue
 
         def mean(field: str, group: dict[str, list[Cell]] = private) -> dict[str, float]:
-            return {m: float(np.mean([c[field] for c in cells])) for m, cells in group.items()}
+            return {m: float(np.mean([c.get(field, math.nan) for c in cells])) for m, cells in group.items()}
 
         def spread(group: dict[str, list[Cell]] = private) -> dict[str, float]:
             several = {m: [c["main"] for c in cells] for m, cells in group.items()}
@@ -72,9 +80,10 @@ def results(cells: Iterable[Cell]) -> list[Result]:
         first = next(iter(private.values()))[0]
         free = groups.get((table, 0.0), {}).get("nonprivate", [])
         floor = float(np.mean([c["main"] for c in free])) if free else math.nan
+        attained = float(np.mean([c["deviance"] for c in free])) if free else math.nan
         facts = (table, first["kind"], first["n"], first["d"], epsilon)
         errors = (mean("main"), mean("wrong"), mean("deviance"), spread(), mean("seconds"))
-        out.append(Result(*facts, *errors, first["constant"], floor))
+        out.append(Result(*facts, *errors, first["constant"], floor, mean("slope"), mean("shift"), attained))
     return out
 
 
@@ -93,8 +102,40 @@ def lines(found: Sequence[Result], methods: Sequence[str]) -> list[str]:
     return rows
 
 
+def probabilities(found: Sequence[Result], method: str) -> list[str]:
+    """Deviance, slope and shift of one method, a line for each table of classes, epsilons side by side; medians last."""
+    mine = [r for r in found if r.kind == "classification" and method in r.error]
+    epsilons = sorted({r.epsilon for r in mine})
+    head = ["table (n x d)", "deviance", "deviance lost", "slope", "shift", "AUC", "non-private deviance"]
+    rows = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+
+    def line(name: str, here: dict[float, list[Result]], attained: float) -> str:
+        def shown(value: Callable[[Result], float]) -> str:
+            several = ([value(r) for r in here.get(e, [])] for e in epsilons)
+            kept = ([v for v in values if not math.isnan(v)] for values in several)
+            return " / ".join(_short(float(np.median(values))) if values else "-" for values in kept)
+
+        columns = [
+            shown(lambda r: r.deviance[method]),
+            shown(lambda r: r.deviance_lost(method)),
+            shown(lambda r: r.slope.get(method, math.nan)),
+            shown(lambda r: r.shift.get(method, math.nan)),
+            shown(lambda r: 1 - r.error[method]),
+        ]
+        return "| " + " | ".join([name, *columns, _short(attained)]) + " |"
+
+    for name in dict.fromkeys(r.table for r in mine):
+        here = [r for r in mine if r.table == name]
+        rows.append(line(f"{name} ({here[0].n} x {here[0].d})", {r.epsilon: [r] for r in here}, here[0].free_deviance))
+    by_epsilon = {e: [r for r in mine if r.epsilon == e] for e in epsilons}
+    rows.append(line("median", by_epsilon, float(np.nanmedian([r.free_deviance for r in mine])) if mine else math.nan))
+    return rows
+
+
 def _short(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.3f}".lstrip("0") if 0.01 <= value < 1 else f"{value:.3g}"
+    if math.isnan(value):
+        return "-"
+    return f"{value:.3f}".replace("0.", ".", 1) if 0.01 <= abs(value) < 1 else f"{value:.3g}"
 
 
 def _both(values: Iterable[float]) -> str:
@@ -120,6 +161,9 @@ def summary(found: Sequence[Result], methods: Sequence[str]) -> list[str]:
         f"> {WORSE} x constant",
         "worst",
         "deviance worse",
+        "deviance lost at 1",
+        "slope at 1",
+        "size of shift at 1",
         "s",
     ]
     rows = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
@@ -134,6 +178,12 @@ def summary(found: Sequence[Result], methods: Sequence[str]) -> list[str]:
             row = [label, method, *lost, _both(r.regret(method) for r in cells), str(len(cells))]
             row += [str(sum(w > WORSE for w in worse)), f"{max(worse):.2f}"]
             row += [str(sum(r.deviance[method] > WORSE for r in cells))]
+            at_one = [r for r in cells if r.epsilon == 1]
+            row += [
+                _both(r.deviance_lost(method) for r in at_one),
+                _both(r.slope.get(method, math.nan) for r in at_one),
+            ]
+            row += [_both(abs(r.shift.get(method, math.nan)) for r in at_one)]
             row += [f"{np.median([r.seconds[method] for r in cells]):.2f}"]
             rows.append("| " + " | ".join(row) + " |")
     return rows

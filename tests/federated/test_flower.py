@@ -12,9 +12,9 @@ import pytest
 
 from dpsparse import SparseRegressor
 from dpsparse.core.mechanisms import Randomness
-from dpsparse.federated import Grid, MessageError, SitePrivacy
+from dpsparse.federated import Grid, MessageError, RunPausedError, Server, SitePrivacy
 from dpsparse.sites import local
-from dpsparse.sites.federated.flower import RECORD, client_app, device_app, run_devices, run_rounds
+from dpsparse.sites.federated.flower import RECORD, _Sent, client_app, device_app, run_devices, run_rounds
 from truth.sites import NAMES, TRUTH, FedSGDHT, estimator, join, serve
 
 flwr = pytest.importorskip("flwr", reason="extra flower")
@@ -31,6 +31,7 @@ class LoopbackGrid:
         TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = 1, 0, 0
         self.identity = TaskIdentity
         self.app, self.fault = app, fault
+        self.replies = {}
         self.contexts = {
             node: Context(
                 run_id=1, node_id=node, node_config={"partition-id": node - 1}, state=RecordDict(), run_config={}
@@ -42,15 +43,23 @@ class LoopbackGrid:
         return list(self.contexts)
 
     def send_and_receive(self, messages, *, timeout=None):
-        found = []
+        return self.pull_messages(self.push_messages(messages))
+
+    def push_messages(self, messages):
+        numbers = []
         for message in messages:
+            message.metadata._message_id = f"message {len(self.replies)}"  # the transport gives it
+            numbers.append(message.metadata.message_id)
             node = message.metadata.dst_node_id
             self.identity.node_id = node
-            reply = self.fault(node, self.app(message, self.contexts[node]))
-            if reply is not None:
-                found.append(reply)
-        self.identity.node_id = 0
-        return found
+            self.replies[numbers[-1]] = self.fault(node, self.app(message, self.contexts[node]))
+            self.identity.node_id = 0
+        return numbers
+
+    def pull_messages(self, message_ids):
+        found = {number: self.replies[number] for number in message_ids}
+        self.replies.update(dict.fromkeys(found))
+        return [reply for reply in found.values() if reply is not None]
 
 
 def app(server_names, **options):
@@ -71,7 +80,7 @@ def test_a_federation_over_flower_is_that_of_the_grid_of_this_process():
     server, twin = serve(), None
     known = serve(nonce=server.protocol.nonce)
     twin = Grid(known, [join(known, name) for name in NAMES[:3]]).run()
-    found = run_rounds(server, LoopbackGrid(app(NAMES), 3), wait=0.0)
+    found = run_rounds(server, LoopbackGrid(app(NAMES), 3), wait=0.0, timeout=0.0)
     assert np.array_equal(found.coef_, twin.coef_)
     assert found.statement_ == twin.statement_
 
@@ -88,7 +97,7 @@ def test_a_node_that_fails_or_sends_garbage_is_left_out_of_its_round():
             reply.content[RECORD]["report"] = b"garbage"
         return reply
 
-    model = run_rounds(server, LoopbackGrid(app(NAMES), 3, fault), wait=0.0)
+    model = run_rounds(server, LoopbackGrid(app(NAMES), 3, fault), wait=0.0, timeout=0.0)
     assert server.answered == (1, 1, 1)
     assert model.coef_.shape == TRUTH.shape
 
@@ -102,11 +111,63 @@ def test_a_round_that_may_not_be_closed_is_asked_again_and_then_refused():
             return None
         return reply
 
-    run_rounds(server, LoopbackGrid(app(NAMES), 3, once), wait=0.0)
+    run_rounds(server, LoopbackGrid(app(NAMES), 3, once), wait=0.0, timeout=0.0)
     assert server.answered == (3, 3, 3)
     never = serve(least_sites=3)
     with pytest.raises(MessageError, match="2 sites have answered"):
-        run_rounds(never, LoopbackGrid(app(NAMES), 2), wait=0.0)
+        run_rounds(never, LoopbackGrid(app(NAMES), 2), wait=0.0, timeout=0.0)
+
+
+def test_a_site_that_comes_back_as_another_node_is_enrolled_again_and_asked_for_what_is_missing(monkeypatch):
+    monkeypatch.setattr("dpsparse.sites.federated.flower.PAUSE", 0.0)
+    server = serve(least_sites=3)
+    grid, died = None, []
+
+    def fault(node, reply):
+        if node == 3 and "report" in reply.content[RECORD] and not died:
+            died.append(node)
+            grid.contexts[7] = grid.contexts[3]  # the same site, started again; the old node is still listed
+            return None
+        return reply
+
+    grid = LoopbackGrid(app(NAMES), 3, fault)
+    found = run_rounds(server, grid, wait=0.0, timeout=60.0)
+    assert (died, server.answered) == ([3], (3, 3, 3))
+    assert len(found.statement_.notes) == 3
+
+
+def test_a_site_that_is_lost_is_waited_for_and_a_task_that_was_not_answered_is_sent_again(monkeypatch):
+    monkeypatch.setattr("dpsparse.sites.federated.flower.PAUSE", 0.01)
+    monkeypatch.setattr(_Sent.__init__, "__defaults__", (0.02,))
+    server, looks, lost = serve(least_sites=3), [], []
+
+    def fault(node, reply):
+        if node == 2 and "report" in reply.content[RECORD] and len(lost) < 2:
+            lost.append(node)
+            return None
+        return reply
+
+    class Away(LoopbackGrid):
+        def get_node_ids(self):
+            looks.append(1)
+            return [node for node in self.contexts if node != 1 or len(looks) > 10]
+
+    run_rounds(server, Away(app(NAMES), 3, fault), wait=60.0, timeout=60.0)
+    assert (lost, server.answered) == ([2, 2], (3, 3, 3))
+
+
+def test_too_few_sites_pause_a_run_which_goes_on_with_the_same_call(tmp_path):
+    options = {"least_sites": 2, "state": tmp_path / "server.json"}
+    server = serve(["a", "b"], **options)
+    memory = tmp_path / "memory"
+    with pytest.raises(RunPausedError, match="run the same again to go on"):
+        run_rounds(server, LoopbackGrid(app(NAMES, memory=memory), 1), wait=0.0, timeout=0.0)
+    again = Server.open(
+        tmp_path / "server.json", estimator(), sites=["a", "b"], n_rows=200, n_features=TRUTH.size, least_sites=2
+    )
+    assert again.count == 1
+    run_rounds(again, LoopbackGrid(app(NAMES, memory=memory), 2), wait=0.0, timeout=0.0)
+    assert again.answered == (2, 2, 2)
 
 
 def test_a_node_cannot_speak_for_another_site():
@@ -121,7 +182,7 @@ def test_a_node_cannot_speak_for_another_site():
                 reply.content[RECORD]["report"] = kept[1]
         return reply
 
-    run_rounds(server, LoopbackGrid(app(NAMES), 2, fault), wait=0.0)
+    run_rounds(server, LoopbackGrid(app(NAMES), 2, fault), wait=0.0, timeout=0.0)
     assert server.answered == (1, 1, 1)
 
 
@@ -136,7 +197,7 @@ def test_who_was_drawn_to_take_part_is_not_logged(tmp_path, caplog):
         return reply
 
     with caplog.at_level("INFO", logger="dpsparse"):
-        run_rounds(server, LoopbackGrid(app(NAMES, trust="server"), 6, fault), wait=0.0)
+        run_rounds(server, LoopbackGrid(app(NAMES, trust="server"), 6, fault), wait=0.0, timeout=0.0)
     told = [(record.getMessage(), record.facts) for record in caplog.records if record.name == "dpsparse"]
     assert told == [("round closed", {"round": k}) for k in range(3)]
 
@@ -153,8 +214,8 @@ def test_a_site_that_cannot_answer_says_nothing_about_why():
         return reply
 
     with pytest.raises(MessageError, match="0 sites have answered"):
-        run_rounds(server, LoopbackGrid(client_app(broken), 1, fault), wait=0.0)
-    assert seen == [{"refused": "the site could not answer."}]
+        run_rounds(server, LoopbackGrid(client_app(broken), 1, fault), wait=0.0, timeout=0.0)
+    assert seen == 3 * [{"refused": "the site could not answer."}]
 
 
 def test_people_of_the_local_model_answer_once_over_the_same_carrier(tmp_path):
@@ -173,7 +234,7 @@ def test_people_of_the_local_model_answer_once_over_the_same_carrier(tmp_path):
     def fault(node, reply):
         return None if node == 3 else reply
 
-    found = run_devices(server, LoopbackGrid(device_app(make), 60, fault), people=60, wait=0.0)
+    found = run_devices(server, LoopbackGrid(device_app(make), 60, fault), people=60, wait=0.0, timeout=0.0)
     assert [int(j) for j in found.support_] == [1]
     assert len(list(tmp_path.glob("*.answers"))) == 60
     with pytest.raises(ValueError, match="0 devices have answered, and 1 are needed"):
@@ -182,6 +243,7 @@ def test_people_of_the_local_model_answer_once_over_the_same_carrier(tmp_path):
             LoopbackGrid(device_app(max), 2),
             people=2,
             wait=0.0,
+            timeout=0.0,
         )
 
 

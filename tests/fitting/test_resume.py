@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import shutil
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -497,3 +499,10 @@ def test_keys_of_samples_are_not_stored(job, monkeypatch):
 def test_arguments_that_do_not_say_which_run():
     with pytest.raises(ResumeError, match="resume needs a ledger, a dataset and a run_id"):
         SparseRegressor(feature_bound=1.0, target_bound=1.0, resume="runs").fit(np.eye(3), np.ones(3))
+
+
+def test_every_sentence_of_the_proof_has_a_test():
+    page = Path(__file__).parents[2] / "docs" / "guarantees" / "resume.md"
+    named = set(re.findall(r"`(test_\w+)`", page.read_text()))
+    assert len(named) >= 20
+    assert named <= set(globals())

@@ -16,7 +16,12 @@ from dpsparse.recipes.dual_averaging import Rule as AveragingRule
 
 BASE = Path(dpsparse.__file__).parent
 FILES = sorted(Path(package.__file__).parent.glob("*.toml"))
-SOURCES = [*BASE.glob("algorithms/**/*.py"), *BASE.glob("recipes/**/*.py"), *BASE.glob("report/**/*.py")]
+SOURCES = [
+    *BASE.glob("algorithms/**/*.py"),
+    *BASE.glob("recipes/**/*.py"),
+    *BASE.glob("report/**/*.py"),
+    BASE / "fitting/shapes.py",
+]
 FIELDS = {"value", "meaning", "origin", "chosen_on", "confirmed_on", "half", "double"}
 #: Numbers of formulas: small integers and their inverses, powers of ten for percents, guards against a division by zero.
 PLAIN = {0, 1, 2, 3, 4, 0.5, -1, 10, 100, 1e-12, 1e-300}
@@ -39,6 +44,7 @@ ALLOWED = {
     "algorithms/steps.py": ({1e-20}, ROUNDING),
     "algorithms/table_schedule.py": ({1.5}, "power of a formula"),
     "algorithms/transfer.py": ({50, 30, 1.1}, BASELINE),
+    "fitting/shapes.py": ({201}, "points of a curve that is made monotone"),
     "recipes/defaults/auxiliary.py": ({24}, "entries that fit into memory"),
     "recipes/defaults/theory.py": ({1e-6}, "delta of from_theory where only rho is given"),
     "recipes/dp_frank_wolfe.py": ({1000}, "steps of from_theory at most"),

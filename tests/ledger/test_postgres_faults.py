@@ -156,8 +156,8 @@ def test_a_lost_transaction_is_waited_for_before_anything_is_said(ledger, addres
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(psycopg, "connect", Spy.connect)
         assert ledger._store()._left(event) == "event"
-    assert any("FOR UPDATE" in s for s in statements)
-    lock = next(i for i, s in enumerate(statements) if "FOR UPDATE" in s)
+    assert any("ledger_lock" in s for s in statements)
+    lock = next(i for i, s in enumerate(statements) if "ledger_lock" in s)
     assert any("SELECT hash" in s for s in statements[lock:])
 
 

@@ -17,7 +17,7 @@ from dpsparse.losses import Logistic, Squared
 from dpsparse.oracles import CentralOracle
 from dpsparse.queries.choices import quantile_counts
 from dpsparse.queries.framed import gradient_part
-from dpsparse.queries.kinds import ProjectedGradient, ProjectedModel, Quantile
+from dpsparse.queries.kinds import Hessian, ProjectedGradient, ProjectedModel, Quantile
 from dpsparse.queries.rules import measure
 from dpsparse.rows.frames import FramedBlock, FrameLattice, framed
 from dpsparse.rows.lattice import Lattice
@@ -41,10 +41,11 @@ FRAMES = {
     "line": Projection(support=SUPPORT, centre=CENTRE, matrix=RNG.normal(0, 1, (4, 1))),
 }
 GRADIENTS = {n: ProjectedGradient(ProjectedModel(f, RNG.normal(0, 1, f.size), 0.3), 0.4) for n, f in FRAMES.items()}
+HESSIANS = {n: Hessian(g.model, 0.4, 0.9) for n, g in GRADIENTS.items()}
 
 
 def oracle_of(given: Table, question, relation="replace-one", loss=None) -> CentralOracle:
-    noise = Noise.GAUSSIAN if isinstance(question, ProjectedGradient) else Noise.GUMBEL
+    noise = Noise.GAUSSIAN if isinstance(question, ProjectedGradient | Hessian) else Noise.GUMBEL
     priced = price(Plan(asks=(Ask(name="q", noise=noise),)), Budget.zcdp(0.5).under(relation))
     return CentralOracle(Rows(given.X, given.y, given.facts), loss or Squared(), priced, Randomness(0))
 
@@ -72,11 +73,23 @@ def test_nothing_moves_further_between_neighbours_than_was_priced(relation, name
             assert found <= paid * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("name", HESSIANS)
+def test_no_hessian_moves_further_between_neighbours_than_was_priced(relation, name):
+    loss = Squared() if name == "plain" else Logistic()
+    for kind in KINDS:
+        for one, two in neighbours(table(kind, n=20, intercept=0.5, curvature=loss.curvature), relation):
+            found, paid = priced_loss(HESSIANS[name], one, two, relation, loss)
+            assert found <= paid * (1 + 1e-9)
+
+
 LINE = ProjectedModel(
     Projection(support=np.array([0, 1]), centre=np.zeros(2), matrix=np.array([[2.0], [0.0]])), np.zeros(1), 0.0
 )
+PLANE = ProjectedModel(Projection(support=np.array([0, 1]), centre=np.zeros(2)), np.zeros(2), 0.0)
 WORST = {
     "gradient": (ProjectedGradient(LINE, 0.5), ([1.0, 0.0], -9.0), ([1.0, 0.0], 9.0)),
+    "hessian": (Hessian(PLANE, 9.0, 1.0), ([1.0, 0.0], 0.0), ([0.0, 1.0], 0.0)),
     "rows": (Quantile("rows", LINE, 0.5, np.array([0.5, 1.5, 2.5])), ([0.1, 0.0], 0.0), ([1.0, 0.0], 0.0)),
 }
 
@@ -111,19 +124,43 @@ def test_control_a_halved_constant_is_caught(name, relation):
 # ------------------------------------------------------------------------------------------------ sums
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", GRADIENTS)
-def test_sums_are_those_of_the_definition(kind, name):
-    question = GRADIENTS[name]
-    frame, w = question.model.frame, question.model.w
-    given = table(kind, n=37, intercept=0.5)
-    rows = Rows(given.X, given.y, given.facts)
+def in_frame(given: Table, frame: Projection) -> np.ndarray:
+    """The rows of a table in the coordinates of a frame, in floats."""
     x = given.X.toarray() if sp.issparse(given.X) else np.asarray(given.X, dtype=float)
     x = np.clip(x, given.facts.lower, given.facts.upper)
     x = x * np.minimum(1, given.facts.row_norm / np.maximum(np.linalg.norm(x, axis=1), 1e-12))[:, None]
     a = (x - given.facts.shift)[:, frame.support] - frame.centre
-    z = np.column_stack([(a if frame.matrix is None else a @ frame.matrix) / frame.length, np.full(37, frame.constant)])
-    z = z[:, : frame.size]
+    a = (a if frame.matrix is None else a @ frame.matrix) / frame.length
+    return np.column_stack([a, np.full(len(a), frame.constant)])[:, : frame.size]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["plain", "moved", "turned", "line"])
+def test_hessians_are_those_of_the_definition(kind, name):
+    """Rows within the norm times the root of the second derivative, without those that the clip holds."""
+    question = HESSIANS[name]
+    given = table(kind, n=37, intercept=0.5, curvature=0.25)
+    given = Table(given.X, (given.y > 0).astype(float), given.facts)
+    z = in_frame(given, question.model.frame)
+    p, norms = 1 / (1 + np.exp(-(z @ question.model.w + 0.3))), np.linalg.norm(z, axis=1)
+    bent = 4 * p * (1 - p) * (np.abs(p - given.y) * norms <= question.clip)
+    b = z * (np.sqrt(bent) * np.minimum(1, question.norm / norms))[:, None]
+    assert np.any(bent)
+    row, column = np.triu_indices(question.model.frame.size)
+    wanted = (b.T @ b)[row, column] * np.where(row == column, 1.0, np.sqrt(2))
+    found = measured(question, Rows(given.X, given.y, given.facts), Logistic())
+    np.testing.assert_allclose(found.values, wanted, atol=0.03)
+    exact = Rows(given.X, given.y, given.facts, lattice=False)
+    np.testing.assert_allclose(exact_sum(question, exact, Logistic()), wanted, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_sums_are_those_of_the_definition(kind, name):
+    question = GRADIENTS[name]
+    w = question.model.w
+    given = table(kind, n=37, intercept=0.5)
+    rows, z = Rows(given.X, given.y, given.facts), in_frame(given, question.model.frame)
     slope = z @ w + 0.3 - np.clip(given.y, -given.facts.target_bound, given.facts.target_bound)
     slope *= np.minimum(1, question.clip / np.maximum(np.abs(slope) * np.linalg.norm(z, axis=1), 1e-300))
     found = measured(question, rows, Squared())

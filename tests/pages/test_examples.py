@@ -24,6 +24,7 @@ TRUTHS = {
         "was paid for by entry",
         "May it be released?",
     ],
+    "survival_study": ["life table of 20 intervals", "hazard ratio", "Saved: survival.csv", "May it be released?"],
     "genomics": ["epsilon 1: hopeless", "70 people: 0.5", "4,000 people: useful", "10 of the ten genes found"],
     "text": ["60,000 features", "1,000 features used", "dual_averaging"],
     "three_hospitals": ["features found: [2, 7]", "differential privacy"],

@@ -11,7 +11,7 @@ import pytest
 
 from builders import Rows, prepared_for
 from dpsparse import SparseClassifier, SparseRegressor
-from dpsparse.algorithms.table_descent import TableSignalTest
+from dpsparse.algorithms.table_descent import ExpectedGain
 from dpsparse.algorithms.table_schedule import DENSE, SPARSE, TableSchedule, grid
 from dpsparse.algorithms.tables import whitening
 from dpsparse.core import Noise
@@ -161,22 +161,22 @@ def gradient(kind: str, strength: float, rng: np.random.Generator, d: int = 200)
     return truth + rng.standard_normal(d)
 
 
-def test_evidence_tells_few_from_many():
+def test_expected_gains_tell_few_from_many():
+    """Few of 14 coefficients explain all that 8 true ones do, and a small part of what 200 do."""
     rng = np.random.default_rng(0)
-    for strength in (1.0, 3.0, 30.0):
-        few, many = (TableSignalTest.of(gradient(kind, strength, rng), 1.0, 14) for kind in ("few", "many"))
-        assert few.sparse_signal > 6
-        assert few.many < 1
-        assert many.many > max(3.0, min(many.sparse_signal / 5, 5.0))
-    nothing = TableSignalTest.of(gradient("none", 0.0, rng), 1.0, 14)
-    assert nothing.sparse_signal < 5
-    assert nothing.many < 2
+    for strength in (1.0, 3.0, 10.0):
+        few, many = (ExpectedGain.of(gradient(kind, strength, rng), 1.0, 0.3, 14) for kind in ("few", "many"))
+        assert few.few > 0.9 * few.many
+        assert many.few < 0.5 * many.many
+        assert few.few == pytest.approx(200 * strength**2, rel=0.8)
+    nothing = ExpectedGain.of(gradient("none", 0.0, rng), 1.0, 0.3, 14)
+    assert max(nothing.few, nothing.many) < 50
 
 
-def test_evidence_does_not_depend_on_units():
+def test_expected_gains_do_not_depend_on_units():
     g = gradient("many", 1.0, np.random.default_rng(1))
-    one, two = TableSignalTest.of(g, 1.0, 14), TableSignalTest.of(1e-6 * g, 1e-6, 14)
-    assert (one.sparse_signal, one.many) == pytest.approx((two.sparse_signal, two.many))
+    one, two = ExpectedGain.of(g, 1.0, 0.3, 14), ExpectedGain.of(1e-6 * g, 1e-6, 0.3, 14)
+    assert (one.few, one.many) == pytest.approx((two.few, two.many))
 
 
 # ------------------------------------------------------------------------------------------------ the constant
@@ -221,12 +221,12 @@ def test_more_budget_asks_for_no_less(classes):
     found = [TableSchedule.of(facts, level) for level in np.geomspace(5, 1e6, 60)]
     for one, two in itertools.pairwise(found):
         assert one.constant >= two.constant
-        assert one.guesses >= two.guesses
+        assert one.newton <= two.newton
         assert one.few_records >= two.few_records
         assert one.whitens <= two.whitens
         if not one.constant:
-            assert one.level * math.sqrt(one.question) <= 1.3 * two.level * math.sqrt(two.question) or one.guesses
-            assert one.phases[-1].length <= 1.2 * two.phases[-1].length
+            assert one.level * math.sqrt(one.question) <= 1.3 * two.level * math.sqrt(two.question)
+            assert two.newton or one.phases[-1].length <= 1.2 * two.phases[-1].length
 
 
 @pytest.mark.slow

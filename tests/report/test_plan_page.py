@@ -33,7 +33,7 @@ def test_the_grid_holds_what_plans_say(model, grid):
     )
     assert set(EPSILONS) < set(grid["epsilons"])
     plan = model.plan(**SHAPE)
-    low, typical, high, verdict, _why = grid["cells"][count][rows][epsilon][0]
+    low, typical, high, verdict, _ = grid["cells"][count][rows][epsilon][0]
     band = plan.error.test
     assert [low, typical, high] == pytest.approx([band.low, band.typical, band.high], rel=1e-3)
     assert verdict == plan.verdict

@@ -6,8 +6,10 @@ import os
 import shutil
 import subprocess
 import tempfile
+import threading
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -61,6 +63,34 @@ def running() -> Iterator[str]:
             run(control, "-D", data, "-m", "immediate", "-w", "stop")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def paused(address: str) -> Iterator[Callable[[float], None]]:
+    """A function that stops a running server at once, as a crash does, and starts it some seconds later."""
+    folder, user, control = address.rpartition("host=")[2], _user(), _tool("pg_ctl")
+    threads: list[threading.Thread] = []
+
+    def run(*words: str) -> None:
+        subprocess.run([str(control), "-D", f"{folder}/data", "-w", *words], user=user, cwd=folder, check=True)
+
+    def again(seconds: float) -> None:
+        time.sleep(seconds)
+        options = f"-c listen_addresses='' -c unix_socket_directories='{folder}'"
+        run("-l", f"{folder}/log", "-o", options, "start")
+
+    def stop_for(seconds: float) -> None:
+        for thread in threads:
+            thread.join()
+        run("-m", "immediate", "stop")
+        threads.append(threading.Thread(target=again, args=(seconds,)))
+        threads[-1].start()
+
+    try:
+        yield stop_for
+    finally:
+        for thread in threads:
+            thread.join()
 
 
 @contextmanager

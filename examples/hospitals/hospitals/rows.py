@@ -6,6 +6,8 @@ import numpy as np
 
 NAMES = ("north", "south", "east", "west", "centre")
 FEATURES, ROWS = 30, 1500
+#: With how many hospitals a round may be closed.
+LEAST = 3
 #: What pyproject.toml says, where a run has no configuration of its own.
 EPSILON, ROUNDS, OUT = 4.0, 4, "out/hospitals"
 SIGNAL = {2: 1.5, 7: -1.5, 11: 1.0}

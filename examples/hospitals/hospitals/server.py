@@ -11,11 +11,11 @@ from dpsparse import SparseClassifier
 from dpsparse.federated import Server
 from dpsparse.recipes import DPFedSGDHT
 
-from .rows import EPSILON, FEATURES, NAMES, OUT, ROUNDS, ROWS
+from .rows import EPSILON, FEATURES, LEAST, NAMES, OUT, ROUNDS, ROWS
 
 
 def make(context: Context) -> Server:
-    """A new run for the five hospitals."""
+    """The run of the five hospitals: a new one, or the one that was stopped."""
     folder = Path(str(context.run_config.get("out", OUT))).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     model = SparseClassifier(
@@ -26,7 +26,7 @@ def make(context: Context) -> Server:
         classes=[0, 1],
         recipe=DPFedSGDHT(rounds=int(context.run_config.get("rounds", ROUNDS)), local_steps=10),
     )
-    return Server(model, sites=NAMES, n_rows=ROWS, n_features=FEATURES, least_sites=3, state=folder / "server.json")
+    return Server.open(folder / "server.json", model, sites=NAMES, n_rows=ROWS, n_features=FEATURES, least_sites=LEAST)
 
 
 def done(model: SparseClassifier, server: Server) -> None:

@@ -68,7 +68,7 @@ class PriceStore:
         if named.strip().lower() == OFF:
             return None
         try:
-            return cls(Path(named) if named else _caches() / "dpsparse" / "prices")
+            return cls(Path(named) if named else caches() / "dpsparse" / "prices")
         except RuntimeError:  # nobody's home
             return None
 
@@ -104,7 +104,7 @@ class PriceStore:
         return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()}.json"
 
 
-def _caches() -> Path:
+def caches() -> Path:
     """Where this system keeps what can be made again."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")

@@ -163,16 +163,21 @@ class DualAveraging:
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the last iterate, sparse if asked for; everything here is post-processing."""
         w = self._path(oracle, path)
-        if self.finish is None:
-            return w
+        return w if self.finish is None else self._calibrated(self.finish, oracle, w, path)
+
+    def _calibrated(self, finish: Finish, oracle: Oracle, w: Vector, path: Path | None) -> Vector:
+        """The model with the slope of the target on its score, and the constant beside it."""
         facts, support = oracle.facts, np.flatnonzero(w[: oracle.facts.n_features])
         support = support if support.size else np.zeros(1, dtype=np.intp)
         offset = float(w[-1]) * facts.intercept * facts.free
         score = Score(support, np.zeros(support.size), w[support], offset, offset)
-        part, offset = self.finish.run(Queries(oracle), score, self.loop.clip, 1.0)
+        part, offset = finish.run(Queries(oracle), score, self.loop.clip, 1.0)
+        w = w.copy()
         w[support] *= part
         if facts.free:
             w[-1] = offset / facts.intercept
+        if path is not None:
+            path.add(w, oracle, thresholds=len(path.iterates))
         return w
 
     def _path(self, oracle: Oracle, path: Path | None) -> Vector:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from ..core.facts import Projection, Vector
+from ..core.facts import Facts, Projection, Vector
 from ..core.plan import Ask, Noise, Plan
 from ..queries.kinds import (
     CentredModel,
@@ -113,6 +114,15 @@ def constant_only(level: float, scales: int) -> bool:
     The whole budget is then spent on it. The planner calls such a fit hopeless.
     """
     return level * math.sqrt(first_share(level, scales)) < ENGINE.constant_level
+
+
+@runtime_checkable
+class ReleasesConstant(Protocol):
+    """A solver that releases only the constant where more would be noise."""
+
+    def constant_only(self, facts: Facts) -> bool:
+        """Whether it does so for these facts; `plan` then asks for nothing else."""
+        ...
 
 
 def constant_plan(*, classes: bool, gaussian: Noise, gumbel: Noise) -> Plan:

@@ -121,16 +121,19 @@ class Finish:
         return 1 / (p * (1 - p))
 
     def _kept(self, found: float, moved: float, score: Score, noise: float, shift: float) -> tuple[float, float]:
-        """The slope as far as it stands clear of 1, or of 0 where it is far below 1, and the constant."""
+        """The slope as far as it stands clear of 1, and the constant.
+
+        Where it is far below 1, or too noisy to tell 1 from 0: as far as it stands clear of 0.
+        """
         offset = score.offset
         doubt = (FINISH.class_doubt if self.classes else 2.0) * noise
         if self.classes and found > 0:
             offset += clear_part(moved - offset, 2 * shift / FINISH.constant)
-        if 1 - doubt <= found and (found <= 1 + doubt or not self.classes):
+        if 0 < 1 - doubt <= found and (found <= 1 + doubt or not self.classes):
             return 1.0, offset
-        if self.classes and found > 1 - 3 * noise:
+        if self.classes and doubt < 1 and found > 1 - 3 * noise:
             return 1 + clear_part(found - 1, doubt), offset
-        part = clear_part(max(0.0, found), noise)
+        part = min(1.0, clear_part(max(0.0, found), noise))
         return part, score.start + part * (offset - score.start)
 
 

@@ -9,7 +9,7 @@ and the other gradients.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -232,7 +232,7 @@ class PolishSchedule:
         kinds = {"curvature": ("Curvature", gaussian)}
         if self.classes:
             kinds["start"] = ("ResidualMean", gaussian)
-        sums = [
+        sums: list[tuple[str, str, Noise, int, float, Sequence[float] | Vector | None]] = [
             ("gradient", "CentredGradient", gaussian, count, gradients, ramp),
             ("gram", "Gram", gaussian, len(grams), rule.gram, np.array(grams, dtype=float) ** 3),
             ("intercept", "ResidualMean", gaussian, free * (clips + 1), self.shares.fi, None),

@@ -358,6 +358,6 @@ class _Run:
         w = shrunken(self.w, np.sqrt(self.last**2 + chance * sampling))
         if self.clear >= POLISH.poor_level:
             return w
-        most = POLISH.most_margin if self.schedule.classes else self.facts.target_bound
-        most = most / np.maximum(self.facts.half_widths[self.support], 1e-300)
+        margin = POLISH.most_margin if self.schedule.classes else self.facts.target_bound
+        most = margin / np.maximum(self.facts.half_widths[self.support], 1e-300)
         return np.clip(w, -most, most)

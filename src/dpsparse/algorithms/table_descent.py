@@ -78,7 +78,8 @@ class Descent:
         points = grid(low, high, count, self.schedule.thin)
         found = self.queries.quantile("gradients", self.model(), middle.clip_quantile, points, ask)
         self.widest = max(self.widest, TABLES.typical_residual * found)
-        return factor * found
+        events = self.facts.target.events and self.columns < TABLES.whole.event_columns
+        return max(factor * found, TABLES.event_clip if events else 0.0)
 
     def noise(self, clip: float) -> float:
         """Noise on margins in clips: clips that fall are evidence of a signal, which is worth a longer path."""

@@ -152,7 +152,8 @@ class TableSchedule:
     @property
     def _gram_edge(self) -> float:
         """Noise of the spectrum of a Gram matrix, in its mean eigenvalue."""
-        return 2 * self.n_features**1.5 / (self.level * math.sqrt(TABLES.gram))
+        noise: float = 2 * self.n_features**1.5 / (self.level * math.sqrt(TABLES.gram))
+        return noise
 
     @property
     def newton(self) -> bool:

@@ -102,13 +102,12 @@ class TableDescent:
 
     def _few(self, descent: Descent, origin: ColumnLocations | None, number: int) -> bool:
         """Whether few coefficients are expected to explain enough of what many would."""
-        sparsity, classes = self.few_coefficients[number].sparsity, descent.schedule.classes
+        sparsity = self.few_coefficients[number].sparsity
         if origin is not None and origin.heavy_tailed(descent.frame.length, sparsity, descent.facts.half_widths):
             return False
         gain = descent.expected(sparsity, number)
         early = number < len(self.few_coefficients) - 1
-        needed = RACE.pair.early[classes] if early else RACE.pair.late[classes]
-        return gain.few > needed * gain.many
+        return gain.few > (RACE.early if early else RACE.late) * gain.many
 
 
 # ------------------------------------------------------------------------------------------------ start
@@ -189,7 +188,7 @@ def _descent(
 def mean_eigenvalue(gram: Vector, norm: float) -> float:
     """Of a noisy Gram matrix of rows within a norm; at least a small part of what rows of that length have."""
     d = gram.shape[0]
-    return max(float(np.trace(gram)) / d, ENGINE.gram_floor * norm**2 / d)
+    return float(max(np.trace(gram) / d, ENGINE.gram_floor * norm**2 / d))
 
 
 def whitening(gram: Vector, noise: float, norm: float) -> tuple[Vector, float]:

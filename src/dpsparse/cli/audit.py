@@ -11,7 +11,7 @@ import click
 from .exits import NoPromise, Refusal, Violated
 from .options import json_option
 from .output import as_json as print_json
-from .output import progress
+from .output import echo, progress
 
 if TYPE_CHECKING:
     from ..audit.result import AuditResult
@@ -82,9 +82,9 @@ def audit(target: str | None, papers: bool, plot: Path | None, as_json: bool, **
         print_json({**found.to_dict(), "audited": about})
     else:
         for caveat in found.caveats:
-            click.echo(f"CAVEAT: {caveat}.")
-        click.echo(f"Audited: {about}")
-        click.echo(replace(found, caveats=()))
+            echo(f"CAVEAT: {caveat}.")
+        echo(f"Audited: {about}")
+        echo(replace(found, caveats=()))
     if found.violated:
         raise Violated(f"the audit of {target} found a violation.")
     if found.void:
@@ -119,7 +119,7 @@ def _examined(subject: SparseLinear, visible: bool, quiet: bool, *, runs: int | 
 
     def estimated(seconds: float) -> None:
         if not quiet:
-            click.echo(f"This will take about {_duration(seconds)}.", err=True)
+            echo(f"This will take about {_duration(seconds)}.", err=True)
 
     runs = 2000 if runs is None else runs
     if not visible:

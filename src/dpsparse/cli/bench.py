@@ -11,7 +11,7 @@ import click
 from .exits import Refusal
 from .options import Numbers, ShortHelp, json_option
 from .output import as_json as print_json
-from .output import check_file, check_folder, progress, telling, writing
+from .output import check_file, check_folder, echo, progress, telling, writing
 
 if TYPE_CHECKING:
     from ..report.bench import Results, Scale, Study
@@ -103,11 +103,9 @@ def bench(
         if as_json:
             print_json({"studies": known})
         elif not known:
-            click.echo(
-                "The studies of the papers stand in benchmarks/papers of the source tree; run this in a clone of it."
-            )
+            echo("The studies of the papers stand in benchmarks/papers of the source tree; run this in a clone of it.")
         for one, title in ({} if as_json else known).items():
-            click.echo(f"{one}  {title}")
+            echo(f"{one}  {title}")
         return
     if (name is None) == (data is None):
         raise Refusal("give the name of a study, or --recipe and --data. dpsparse bench --list shows the studies.")
@@ -197,12 +195,12 @@ def _print(study: Study, results: Results, table: Path, as_json: bool) -> None:
         decided = {str(claim): results.verdict(claim) for claim in study.claims()}
         print_json({"study": study.name, "private": False, "rows": list(results.rows()), "verdicts": decided})
         return
-    click.echo(f"{study.title}. Data and noise are seeded: NOT private.")
+    echo(f"{study.title}. Data and noise are seeded: NOT private.")
     for metric in single_number_metrics(results):
-        click.echo("")
+        echo("")
         for line in lines(results, metric, getattr(study, "metric", None)):
-            click.echo(line)
-    click.echo("")
+            echo(line)
+    echo("")
     for line in verdicts(results, study.claims()):
-        click.echo(line)
-    click.echo(f"All runs are in {table}.")
+        echo(line)
+    echo(f"All runs are in {table}.")

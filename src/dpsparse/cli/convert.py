@@ -10,7 +10,7 @@ import click
 from .inputs import csv_form, csv_options, need_target, sample_options
 from .options import json_option
 from .output import as_json as print_json
-from .output import check_file, progress, telling, writing
+from .output import check_file, echo, progress, telling, writing
 
 
 @click.command()
@@ -61,4 +61,4 @@ def convert(
     if as_json:
         print_json({"out": out})
     else:
-        click.echo(f"Saved: {out}")
+        echo(f"Saved: {out}")

@@ -29,7 +29,16 @@ dictionary_option = click.option(
 )
 
 #: Options that a dictionary takes the place of.
-TAKEN = ("feature_bound", "row_norm", "target_bound", "target_center", "classes")
+TAKEN = (
+    "feature_bound",
+    "row_norm",
+    "target_bound",
+    "target_center",
+    "classes",
+    "weight_bound",
+    "offset_bound",
+    "horizon",
+)
 
 
 def read_dictionary(path: Path) -> Dictionary:
@@ -44,21 +53,27 @@ def read_dictionary(path: Path) -> Dictionary:
 
 def apply(path: Path | None, options: dict[str, Any]) -> Dictionary | None:
     """Put what a dictionary declares into the options of a model. Without a file nothing changes."""
+    if path is None and options["task"] == "survival":
+        options["check_cells"] = None
+        return None
     if path is None:
         if options["check_cells"]:
             raise Refusal("--check-cells counts cells of a table that a --dictionary describes. Leave it out.")
         options["check_cells"] = None
         if options["task"] is None:
             raise Refusal(
-                "Missing option '--task': classification or regression. A --dictionary with a target says it, too."
+                "Missing option '--task': classification, regression or survival. A --dictionary with a target says it, too."
             )
         return None
     from ..io.dictionary import DictionaryError, Target
+    from ..io.dictionary.beside import columns_beside, settings_beside
 
     taken = [f"--{name.replace('_', '-')}" for name in TAKEN if options[name] is not None]
     if taken:
         raise Refusal(f"the dictionary declares what {', '.join(taken)} would. Leave the option out, or edit {path}.")
     found = read_dictionary(path)
+    if any(column.role == "time" for column in found.columns):
+        return _apply_study(path, found, options)
     try:
         target = Target.of(found)
     except DictionaryError as error:
@@ -71,6 +86,23 @@ def apply(path: Path | None, options: dict[str, Any]) -> Dictionary | None:
     bounds = found.output_bounds()
     options |= {"task": target.task, "feature_bound": (bounds.lower, bounds.upper), "row_norm": bounds.row_norm}
     options |= target.settings
+    if target.task == "regression" and (options["loss"] or "").partition(":")[0].lower() == "poisson":
+        options |= {"target_bound": target.column.limits[1], "target_center": 0.0}  # counts have no centre
+    options |= settings_beside(columns_beside(found))
+    return found
+
+
+def _apply_study(path: Path, found: Dictionary, options: dict[str, Any]) -> Dictionary:
+    """The same of the dictionary of a survival study."""
+    if options["task"] not in (None, "survival"):
+        raise Refusal(f"{path} has columns with the roles time and event, which means survival. Leave --task out.")
+    if options["check_cells"]:
+        raise Refusal("cells are not counted for survival models yet. Leave --check-cells out.")
+    from ..io.dictionary.beside import columns_beside, settings_beside
+
+    bounds = found.output_bounds()
+    options |= {"task": "survival", "feature_bound": (bounds.lower, bounds.upper), "row_norm": bounds.row_norm}
+    options |= {**settings_beside(columns_beside(found)), "check_cells": None}
     return found
 
 
@@ -99,13 +131,13 @@ def unit_column_of(given: str | None, name: str | None, dictionary: Dictionary |
     return column
 
 
-def columns_beside(path: Path, unit: str, target: str | None, columns: list[str] | None) -> list[str]:
+def columns_beside(path: Path, unit: str, target: str | None, columns: list[str] | None, csv: CsvForm) -> list[str]:
     """The features of a table whose column of ids is none of them."""
     from ..io.columns import header
 
     if path.suffix.lower() not in (".csv", ".parquet"):
         raise Refusal("--unit names a column of one CSV or Parquet file.")
-    names = header(path)
+    names = header(path, csv)
     if unit not in names:
         raise Refusal(f"{path} has no column {unit!r}.")
     if unit == target or unit in (columns or ()):
@@ -113,12 +145,12 @@ def columns_beside(path: Path, unit: str, target: str | None, columns: list[str]
     return [name for name in names if name not in (unit, target)] if columns is None else columns
 
 
-def read_ids(path: Path, column: str) -> list[object]:
+def read_ids(path: Path, column: str, csv: CsvForm) -> list[object]:
     """The id of each row of a file: **private**."""
     from ..io.columns import blocks
 
     found: list[object] = []
-    for block in blocks(path, [column]):
+    for block in blocks(path, [column], csv):
         cells = block[column]
         found.extend(cells.to_pylist() if hasattr(cells, "to_pylist") else list(cells))
     return found
@@ -134,14 +166,16 @@ def encoded_shape(dictionary: Dictionary) -> tuple[int, bool]:
 
 def keep(model: SparseLinear, dictionary: Dictionary) -> None:
     """Let a fitted model keep its dictionary, and its statement say what rests on it."""
+    from ..estimators.summary import survives
+
     model.dictionary_ = dictionary
     assumed = (*model.statement_.assumptions, "the data dictionary was written without looking at the rows")
     notes = model.statement_.notes
     ids = [column.name for column in dictionary.columns if column.role == "id"]
-    if ids and dictionary.unit is None:
+    if ids and dictionary.unit is None and not survives(model):
         several = f"the promise is made to one row, and what has one {ids[0]!r} may have several: give it the role unit"
         model.statement_ = replace(model.statement_, caveats=(*model.statement_.caveats, several))
-    if model.check_cells is None:
+    if getattr(model, "check_cells", None) is None:
         notes = (*notes, "cells that were not understood were not counted, so it is not known how many there are")
     model.statement_ = replace(model.statement_, assumptions=assumed, notes=notes)
 

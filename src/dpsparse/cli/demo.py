@@ -14,7 +14,7 @@ from .describe import brief
 from .fit import run
 from .options import json_option
 from .output import as_json as print_json
-from .output import check_folder, progress, writing
+from .output import check_folder, echo, progress, writing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -118,7 +118,7 @@ def _fit(cohort: Cohort, outcome: str, private: bool, epsilon: float, out: Path,
     else:
         model, y = SparseClassifier(classes=[0, 1], **shared), cohort.binary
     if visible:
-        click.echo(f"{outcome} outcome, {'private' if private else 'without privacy'}", err=True)
+        echo(f"{outcome} outcome, {'private' if private else 'without privacy'}", err=True)
     start = time.perf_counter()
     run(model, cohort.genotypes(), y, cohort.names, visible)
     seconds = time.perf_counter() - start
@@ -190,7 +190,7 @@ def _show(cohort: Cohort, fits: dict[tuple[str, bool], Fit], seconds: float, mem
     from rich.console import Console
     from rich.table import Table
 
-    click.echo(f"{cohort!r}: the causal markers, with effects per allele; - means not selected.")
+    echo(f"{cohort!r}: the causal markers, with effects per allele; - means not selected.")
     table = Table(box=box.SIMPLE_HEAD, collapse_padding=True)
     for name in (
         "marker",
@@ -212,24 +212,22 @@ def _show(cohort: Cohort, fits: dict[tuple[str, bool], Fit], seconds: float, mem
     Console(highlight=False).print(table)
     for outcome in ("continuous", "binary"):
         ours, plain = (_score(cohort, fits[outcome, private]) for private in (True, False))
-        click.echo(
+        echo(
             f"{outcome} outcome: the private model found {ours['found']} of {ours['causal']} causal markers among "
             f"its {ours['selected']}; the one without privacy found {plain['found']} among its {plain['selected']}."
         )
     for (outcome, private), fit in fits.items():
         if private:
-            click.echo(
-                f"\nStatement for the {outcome} outcome\n{brief(fit.model.statement_, most=0)}\nSaved: {fit.path}"
-            )
+            echo(f"\nStatement for the {outcome} outcome\n{brief(fit.model.statement_, most=0)}\nSaved: {fit.path}")
     spent = [fit.model.statement_ for (_, private), fit in fits.items() if private]
-    click.echo(
+    echo(
         "\nBoth models are about the same people, so their costs add up: together at most "
         f"epsilon = {sum(s.epsilon for s in spent):.3g} and delta = {sum(s.delta for s in spent):.3g}. "
         "The models without privacy are not saved."
     )
-    click.echo(f"Genotypes: {cohort.path}")
+    echo(f"Genotypes: {cohort.path}")
     memory_text = "" if memory is None else f", peak memory {memory:.0f} MB"
-    click.echo(f"Time: {seconds:.1f} s{memory_text}")
+    echo(f"Time: {seconds:.1f} s{memory_text}")
 
 
 def peak_memory() -> float | None:

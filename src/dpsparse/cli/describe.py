@@ -35,7 +35,7 @@ def cut(rows: list[str], most: int) -> list[str]:
 
 def describe_features(model: SparseLinear, most: int | None = None) -> str:
     """The selected features of a model and their coefficients, as a table; the `most` largest of them."""
-    from ..estimators.summary import about_bounds, summary
+    from ..estimators.summary import about_bounds, keeps_dictionary, summary, survives
 
     content = summary(model)
     selected = content["selected"]
@@ -55,6 +55,11 @@ def describe_features(model: SparseLinear, most: int | None = None) -> str:
 
     rows = [row(f["feature"], f["coefficient"]) for f in selected]
     lines += [*(rows if most is None else cut(rows, most)), row("intercept", content["intercept"])]
+    if survives(model) and not keeps_dictionary(model):
+        lines[1:1] = ["  log hazard ratios for one unit; no intervals are offered for them"]
+        lines.append("Hazard ratios for one unit:")
+        ratios = [f"  {f['feature']!s:<{width}} {f['hazard_ratio']:12.6g}" for f in selected]
+        lines += ratios if most is None else cut(ratios, most)
     lines.append(about_bounds(model))
     return "\n".join(lines)
 

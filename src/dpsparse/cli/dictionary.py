@@ -11,7 +11,7 @@ from .exits import NotWritten, Refusal
 from .inputs import csv_form, csv_options
 from .options import Names, json_option
 from .output import as_json as print_json
-from .output import check_file, writing
+from .output import check_file, echo, writing
 
 if TYPE_CHECKING:
     from ..io.dictionary import Dictionary
@@ -105,7 +105,7 @@ def new(
     if as_json:
         print_json({"dictionary": out, "columns": count, "missing": list(missing)})
     else:
-        click.echo("\n".join([f"Saved: {out}, {count} columns. Still to be filled in: {len(missing)}", *missing]))
+        echo("\n".join([f"Saved: {out}, {count} columns. Still to be filled in: {len(missing)}", *missing]))
 
 
 def _roles(target: str | None, ids: list[str], ignore: list[str]) -> dict[str, list[str]]:
@@ -170,18 +170,19 @@ def check(
         raise Refusal("\n".join(problems))
     else:
         size = _size(found, problems)
-        click.echo(f"{file} is complete: {size['features']} features become {size['encoded']} columns.")
+        echo(f"{file} is complete: {size['features']} features become {size['encoded']} columns.")
         if seen:
-            click.echo("\n".join(_reported(**seen)))
+            echo("\n".join(_reported(**seen)))
 
 
 def _looked(found: Dictionary, table: Path, form: CsvForm) -> dict[str, Any]:
     """Exact numbers of cells, of gaps and of cells that are not understood, with examples: **private**."""
     from ..io.columns import blocks
+    from ..io.dictionary.column import USED
     from ..io.dictionary.frames import Table
     from ..io.dictionary.rules import CellReader
 
-    used = [column for column in found.columns if column.role in ("feature", "target")]
+    used = [column for column in found.columns if column.role in USED]
     readers = {column.name: CellReader(column) for column in used}
     rows, unread = 0, dict.fromkeys(readers, 0)
     examples: dict[str, list[str]] = {name: [] for name in readers}

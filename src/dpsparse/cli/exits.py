@@ -18,6 +18,12 @@ class Refusal(click.ClickException):
 
     exit_code = 2
 
+    def format_message(self) -> str:
+        """The message, with characters of names escaped that could steer a terminal."""
+        from ..core.printable import printable
+
+        return printable(super().format_message())
+
 
 class BudgetRefusal(Refusal):
     """The privacy budget was refused: exit code 3."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from .beside import columns_of, read_named
 from .declared import (
     apply,
     columns_beside,
@@ -34,15 +35,19 @@ from .inputs import (
 )
 from .options import Names, ShortHelp, json_option, make_estimator, model_options
 from .output import as_json as print_json
-from .output import check_file, check_model_file, progress, writing
+from .output import check_file, check_model_file, echo, progress, writing
 from .resume import choose_folder, done_already, resume_options, saying_how_to_go_on
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
     from ..estimators.linear import SparseLinear
+    from ..io.dictionary import Column
     from ..io.files import Table
+    from ..io.tabular import CsvForm
 
 #: Where cells are no numbers, and the file names its columns.
 TO_DICTIONARY = (
@@ -50,6 +55,8 @@ TO_DICTIONARY = (
     "new FILE, then dpsparse fit FILE --dictionary dictionary.yaml."
 )
 
+#: No columns beside features and target.
+NOTHING: dict[str, object] = {}
 
 #: Options that `--help` shows.
 USUAL = (
@@ -73,6 +80,12 @@ USUAL = (
 @click.command(cls=ShortHelp, usual=USUAL)
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--target", help="Column of the target; svmlight and npz files hold their own.")
+@click.option("--weight", help="Column of the records' weights; needs --weight-bound.")
+@click.option("--offset", help="Column that is added to margins; needs --offset-bound.")
+@click.option("--exposure", help="Column of exposures, whose logarithm is the offset; needs --offset-bound.")
+@click.option("--time", help="Survival: column of the times at which persons were last seen.")
+@click.option("--event", help="Survival: column that says whether the event happened then.")
+@click.option("--entry", help="Survival: column of the times at which persons came under observation.")
 @dictionary_option
 @model_options
 @click.option(
@@ -137,6 +150,12 @@ def fit(
     seed: int | None,
     out: Path,
     as_json: bool,
+    weight: str | None,
+    offset: str | None,
+    exposure: str | None,
+    time: str | None,
+    event: str | None,
+    entry: str | None,
     **options: Any,
 ) -> None:
     """Fit a sparse model on DATA under differential privacy.
@@ -152,6 +171,9 @@ def fit(
       dpsparse fit survey.parquet --target smoker --task classification \\
           --classes no,yes --row-norm 1 --out smoker.json
       dpsparse fit patients.csv --dictionary patients.yaml --epsilon 2
+      dpsparse fit visits.csv --target visits --exposure years --offset-bound -2,2 \\
+          --task regression --loss poisson --target-bound 20 --feature-bound 0,1
+      dpsparse fit trial.csv --task survival --time days --event died --horizon 3000 --feature-bound 0,1
       dpsparse fit 'visits/*.parquet' --target readmitted --task classification \\
           --row-norm 1 --memory-limit 2GB
       dpsparse fit 'visits/*.parquet' --target readmitted --task classification \\
@@ -165,6 +187,9 @@ def fit(
     choose_folder(options, "fit")
     asked = options["check_cells"]
     dictionary = apply(dictionary_file, options)
+    named = {"weight": weight, "offset": offset, "exposure": exposure, "time": time, "event": event, "entry": entry}
+    beside = columns_of(named, dictionary, options)
+    _refuse_beside(beside, data, cluster, options)
     if cluster is not None and dictionary is not None:
         if asked:
             raise Refusal("cells are not counted where rows stand on a cluster. Leave --check-cells out, or --cluster.")
@@ -174,8 +199,8 @@ def fit(
     if dictionary is not None and columns is not None:
         raise Refusal("the dictionary says which columns are features. Leave --columns out.")
     csv_file = csv_form(delimiter, encoding)
-    beside = {"covariates": covariates, "fill": fill}
-    if any(given is not None for given in beside.values()) and not has_samples(data):
+    samples = {"covariates": covariates, "fill": fill}
+    if any(given is not None for given in samples.values()) and not has_samples(data):
         raise Refusal("--covariates and --fill belong to .bed, .pgen and .h5ad files. Leave them out.")
     if cluster is not None and (delimiter or encoding):
         raise Refusal("--delimiter and --encoding are for files that are read here. Leave --cluster out, or them.")
@@ -184,6 +209,8 @@ def fit(
     unit_column = unit_column_of(unit_column, unit_name, dictionary)
     if unit_column is not None and (cluster is not None or options["memory_limit"] is not None):
         raise Refusal("units are summed for rows in memory. Leave --cluster and --memory-limit out, or --unit.")
+    if unit_column is not None and options["task"] == "survival":
+        raise Refusal("survival takes one row for each person. Leave --unit out, or give its column the role id.")
     if path_file is not None:
         check_file(path_file, option="--path", inputs=_inputs(data, dictionary_file, None, None))
     width = 1 if dictionary is None else dictionary.output_bounds().lower.size
@@ -195,7 +222,7 @@ def fit(
     if unit_column is not None:
         model.set_params(unit=unit_name)
         if dictionary is None:
-            columns = columns_beside(data, unit_column, target, columns)
+            columns = columns_beside(data, unit_column, target, columns, csv_file)
     check_charge(options["ledger"], options["dataset"])
     _check_environment(model)
     with saying_how_to_go_on(options), progress(as_json) as visible:
@@ -210,13 +237,23 @@ def fit(
                 form["classes"] = model.classes if declared else None
             with cluster_input(data, cluster, visible, **form) as spread:
                 run(model, spread, None, None, visible)
+        elif beside:
+            given = read_named(data, beside, visible, csv_file)
+            if dictionary is not None:
+                table = encode(data, dictionary, visible, target=options["task"] != "survival", csv=csv_file)
+            else:
+                table = _read_features(data, visible, target, columns, beside, options, csv_file)
+            y = labelled(table.y, model.classes) if declared else table.y
+            ids = None if unit_column is None else read_ids(data, unit_column, csv_file)
+            run(model, table.X, y, table.feature_names, visible, ids, given)
+            del table, y, given
         elif dictionary is None and unit_column is None and stays_in_files(data, options["memory_limit"], target):
             if columns is not None:
                 raise Refusal("all columns of rows that stay in files are read. Leave --columns or --memory-limit out.")
             need_target(data, target)
             classes = model.classes if declared else None
             form = {"target": target, "n_features": n_features, "zero_based": zero_based, "classes": classes}
-            rows = open_input(data, visible, **form, **beside, csv=csv_file)
+            rows = open_input(data, visible, **form, **samples, csv=csv_file)
             run(model, rows, None, None, visible)
         elif dictionary is not None and options["memory_limit"] is not None:
             run(model, encode_to_scratch(data, dictionary, visible, csv_file), None, None, visible)
@@ -232,7 +269,7 @@ def fit(
                 }
                 table = read_rows(data, visible, target=target, n_features=n_features, columns=columns, **form)
             y = labelled(table.y, model.classes) if declared else table.y
-            ids = None if unit_column is None else read_ids(data, unit_column)
+            ids = None if unit_column is None else read_ids(data, unit_column, csv_file)
             run(model, table.X, y, table.feature_names, visible, ids)
             del table, y
     if dictionary is not None:
@@ -246,6 +283,41 @@ def fit(
         raise failure
 
 
+def _refuse_beside(beside: Sequence[Column], data: Path, cluster: str | None, options: dict[str, Any]) -> None:
+    """Refuse weights, offsets and survival where rows do not come to memory from one table."""
+    if options["task"] == "survival" and not {"time", "event"} <= {column.role for column in beside}:
+        raise Refusal("survival needs the columns of time and event. Name them with --time and --event.")
+    if not beside:
+        return
+    if cluster is not None or options["memory_limit"] is not None or stays_in_files(data, None):
+        raise Refusal(
+            "weights, offsets, exposures and survival are read from one table in memory. Leave --cluster and "
+            "--memory-limit out, and name one file."
+        )
+
+
+def _read_features(
+    data: Path,
+    visible: bool,
+    target: str | None,
+    columns: list[str] | None,
+    beside: Sequence[Column],
+    options: dict[str, Any],
+    csv: CsvForm,
+) -> Table:
+    """Features and targets of a table without a dictionary, without the columns beside them."""
+    from ..io.columns import header
+
+    taken = {target, *(column.name for column in beside)}
+    names = [name for name in (header(data, csv) if columns is None else columns) if name not in taken]
+    if options["task"] == "survival":
+        if target is not None:
+            raise Refusal("survival has a time and an event in the place of a target. Leave --target out.")
+        return read(data, visible, columns=names, csv=csv)
+    form = {"labels": options["task"] == "classification", "text_labels": options["classes"] is not None, "csv": csv}
+    return read_rows(data, visible, target=target, n_features=None, columns=names, **form)
+
+
 def _print_model(model: SparseLinear, out: Path | None, as_json: bool, saved: str) -> None:
     """Print what was learned, and where it is, if it could be saved."""
     if as_json:
@@ -253,9 +325,9 @@ def _print_model(model: SparseLinear, out: Path | None, as_json: bool, saved: st
 
         print_json({**summary(model), "model": out})
         return
-    click.echo(print_model(model))
+    echo(print_model(model))
     if out is not None:
-        click.echo(saved)
+        echo(saved)
 
 
 def _inputs(data: Path, dictionary: Path | None, address: str | None, dataset: str | None) -> list[Path]:
@@ -311,6 +383,7 @@ def run(
     names: tuple[str, ...] | None,
     visible: bool,
     ids: list[object] | None = None,
+    beside: Mapping[str, object] = NOTHING,
 ) -> None:
     """Fit, with a progress bar if `visible`, and keep the names of the features; `ids` are those of units."""
     import warnings
@@ -327,7 +400,8 @@ def run(
         warnings.simplefilter("always", UnreadCellsWarning)
         warnings.showwarning = tell
         try:
-            model.fit(X, y, **({} if ids is None else {"units": ids}))
+            terms = {**beside, **({} if ids is None else {"units": ids})}
+            model.fit(X, **terms) if "time" in beside else model.fit(X, y, **terms)
         except MissingValueError as refusal:
             said = str(refusal).replace("set on_missing='empty'", "give --on-missing empty")
             raise Refusal(said + (TO_DICTIONARY if names is not None else "")) from None
@@ -347,7 +421,7 @@ def tell(
     line: str | None = None,
 ) -> None:
     """A warning as a sentence on standard error, at once."""
-    click.echo(f"Warning: {message}", err=True)
+    echo(f"Warning: {message}", err=True)
 
 
 def write_path(model: SparseLinear, path: Path) -> None:

@@ -12,7 +12,7 @@ from .citation import citation_in
 from .exits import Refusal
 from .options import json_option
 from .output import as_json as print_json
-from .output import check_file, write_text
+from .output import check_file, echo, write_text
 
 if TYPE_CHECKING:
     from ..ledger import Ledger
@@ -81,7 +81,7 @@ def create(
         print_json(_dataset(book, dataset))
     else:
         protects = "" if unit is None else f" It protects one {unit}: all rows with the same id."
-        click.echo(f"Opened {dataset.strip()!r} with a total of {book.total(dataset)} under {adjacency}.{protects}")
+        echo(f"Opened {dataset.strip()!r} with a total of {book.total(dataset)} under {adjacency}.{protects}")
 
 
 @ledger.command()
@@ -108,7 +108,7 @@ def show(place: tuple[str, ...], as_json: bool) -> None:
         print_json(found[0] if dataset is not None else {"datasets": found})
         return
     for content in found:
-        click.echo(_text(content))
+        echo(_text(content))
 
 
 @ledger.command()
@@ -134,7 +134,7 @@ def export(address: str | None, out: Path | None, as_json: bool) -> None:
     if as_json:
         print_json({"out": out, "head": content["head"]})
     else:
-        click.echo(f"Saved: {out} (head {content['head']['hash']})")
+        echo(f"Saved: {out} (head {content['head']['hash']})")
 
 
 @ledger.command()
@@ -173,7 +173,7 @@ def verify(address: str | None, head: str | None, model: Path | None, as_json: b
     if as_json:
         print_json(content)
     else:
-        click.echo("\n".join(lines))
+        echo("\n".join(lines))
 
 
 def _place(words: tuple[str, ...]) -> tuple[str | None, str | None]:

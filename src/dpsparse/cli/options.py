@@ -103,7 +103,9 @@ class ShortHelp(click.Command):
 
 _MODEL = (
     click.option(
-        "--task", type=click.Choice(["classification", "regression"]), help="What is predicted; a --dictionary says it."
+        "--task",
+        type=click.Choice(["classification", "regression", "survival"]),
+        help="What is predicted; a --dictionary says it.",
     ),
     click.option("--epsilon", type=float, default=1.0, show_default=True, help="Privacy budget."),
     click.option("--delta", type=float, help="Default: min(1e-6, 1/(10 n))."),
@@ -112,6 +114,10 @@ _MODEL = (
     click.option("--feature-bound", type=Numbers(), help="Public bound: entries are clipped to [-b, b] or [lo, hi]."),
     click.option("--target-bound", type=float, help="Regression: the target is clipped to [-b, b] around its centre."),
     click.option("--target-center", type=float, help="Regression: public centre of the target. Default: 0."),
+    click.option("--weight-bound", type=float, help="With --weight: the largest weight of a record."),
+    click.option("--offset-bound", type=Numbers(), help="With --offset or --exposure: lo,hi of the offset."),
+    click.option("--horizon", type=float, help="Survival: public end of follow-up, in the units of --time."),
+    click.option("--life-intervals", type=int, help="Survival: intervals of the life table. Default: 20."),
     click.option("--recipe", default="auto", show_default=True, help="Algorithm; dpsparse recipes lists them."),
     click.option(
         "--set",
@@ -224,6 +230,8 @@ def make_estimator(
     no_intercept: bool,
     intervals: bool = False,
     interval_target: str | None = None,
+    horizon: float | None = None,
+    life_intervals: int | None = None,
     n_features: int = 1,
     **others: Any,
 ) -> SparseLinear:
@@ -238,6 +246,17 @@ def make_estimator(
             "no bound on the target was given. Declare --target-bound, from what the outcome can "
             "be and not from this data."
         )
+    if task == "survival":
+        given = {"--target-bound": target_bound, "--loss": loss, "--start": start, "--classes": classes}
+        given |= {"--no-intercept": no_intercept or None, "--intervals": intervals or None}
+        given |= {f"--{name.replace('_', '-')}": others.get(name) for name in ("weight_bound", "offset_bound")}
+        wrong = [name for name, value in given.items() if value is not None]
+        if wrong:
+            raise Refusal(f"{', '.join(wrong)}: not for --task survival. Leave it out.")
+        if horizon is None:
+            raise Refusal("no horizon was given. Declare --horizon, the end of follow-up, from the protocol.")
+    elif horizon is not None or life_intervals is not None:
+        raise Refusal("--horizon and --life-intervals belong to --task survival. Leave them out.")
     if task == "classification" and (target_bound is not None or target_center is not None):
         raise Refusal("--target-bound and --target-center belong to --task regression. Leave them out.")
     if interval_target is not None and (task == "classification" or not intervals):
@@ -265,6 +284,12 @@ def make_estimator(
         "intervals": "split" if intervals else None,
         **others,
     }
+    if task == "survival":
+        from ..estimators.survival import SparseSurvival
+
+        taken = {k: v for k, v in shared.items() if k in SparseSurvival().get_params() and k != "intervals"}
+        study: SparseLinear = SparseSurvival(horizon=horizon, intervals=life_intervals or 20, **taken)  # type: ignore[assignment, arg-type]
+        return study
     if task == "classification":
         classifier: SparseLinear = SparseClassifier(classes=classes, **shared)
         return classifier

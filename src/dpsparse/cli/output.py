@@ -18,6 +18,13 @@ from .exits import NO_RIGHT, NotWritten, Refusal, note_json
 SQLITE = b"SQLite format 3\0"
 
 
+def echo(text: object = "", err: bool = False, nl: bool = True) -> None:
+    """Print text; characters of names that could steer a terminal are escaped."""
+    from ..core.printable import printable
+
+    click.echo(printable(str(text)), err=err, nl=nl)
+
+
 def as_json(content: Mapping[str, object]) -> None:
     """Print one JSON object; numbers that are not finite become null."""
     from ..core.plain import to_json

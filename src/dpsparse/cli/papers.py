@@ -10,10 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import click
-
 from .exits import Refusal
-from .output import check_file, progress, waiting
+from .output import check_file, echo, progress, waiting
 
 #: The folder that holds the package in a source tree, and the museum beside it.
 TREE = Path(__file__).resolve().parents[3]
@@ -36,6 +34,6 @@ def show_papers(runs: int | None, as_json: bool, plot: Path | None) -> None:
     command += [] if plot is None else ["--plot", str(plot.resolve())]
     with progress(quiet=as_json) as visible, waiting("auditing what was published", visible):
         done = subprocess.run(command, cwd=TREE, capture_output=True, text=True, check=False)
-    click.echo(done.stdout, nl=False)
+    echo(done.stdout, nl=False)
     if not done.stdout:
         raise Refusal(f"the audit of what was published did not end: {done.stderr.strip().splitlines()[-1:]}")

@@ -11,7 +11,7 @@ from .declared import apply, dictionary_option, encoded_shape
 from .exits import Refusal
 from .options import ShortHelp, json_option, make_estimator, model_options
 from .output import as_json as print_json
-from .output import check_file, write_text, writing
+from .output import check_file, echo, write_text, writing
 
 if TYPE_CHECKING:
     from ..report.planner import PlanSummary
@@ -111,6 +111,8 @@ def plan(
         sparse = _sparse_file(data, sparse)
     known = {"signal": signal, "feature_scale": feature_scale, "base_rate": base_rate}
     width = 1 if dictionary is None else n_features
+    if options["task"] == "survival":
+        raise Refusal("survival fits are not planned yet: SparseSurvival has no forecast. Leave --task survival out.")
     model = make_estimator(n_rows=n_rows, n_features=width, **options)
     found = model.plan(n_rows=n_rows, n_features=n_features, sparse=sparse, **known)
     if plot is not None:
@@ -125,10 +127,10 @@ def plan(
     if as_json:
         print_json({**found.to_dict(), **needed})
         return
-    click.echo(found if details else found.brief())
+    echo(found if details else found.brief())
     for rows in needed.values():
         told = "more than a billion" if rows is None else f"about {rows:,}"
-        click.echo(f"rows for intervals of half-width {half_width:g}: {told}")
+        echo(f"rows for intervals of half-width {half_width:g}: {told}")
 
 
 def _sparse_file(data: Path, sparse: bool) -> bool:

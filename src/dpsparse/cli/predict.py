@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .beside import columns_applied, read_named
 from .declared import encode, read_dictionary
 from .exits import Refusal
 from .inputs import csv_form, csv_options, has_samples, input_kind, open_input, read, sample_options, stays_in_files
 from .options import json_option
 from .output import as_json as print_json
-from .output import check_file, progress, write_text
+from .output import check_file, echo, progress, write_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--proba", is_flag=True, help="Probabilities of the classes instead of classes.")
+@click.option("--times", help="Survival: times such as 1,5 for probabilities of no event until then. Default: risks.")
+@click.option("--offset", help="Column of offsets, of a model that was fitted with some.")
+@click.option("--exposure", help="Column of exposures, of a model that was fitted with some.")
 @click.option("--zero-based", is_flag=True, help="The columns of an svmlight file are counted from 0.")
 @click.option(
     "--dictionary",
@@ -43,6 +47,9 @@ def predict(
     model: Path,
     data: Path,
     proba: bool,
+    times: str | None,
+    offset: str | None,
+    exposure: str | None,
     zero_based: bool,
     dictionary_file: Path | None,
     delimiter: str | None,
@@ -64,7 +71,8 @@ def predict(
     if out is not None:
         check_file(out, inputs=[file for file in (model, data, dictionary_file) if file is not None])
     csv_file = csv_form(delimiter, encoding)
-    fitted = load_model(model)
+    fitted = load_model(model, survival=True)
+    at = _times(times, fitted)
     if proba and "classes_" not in vars(fitted):
         raise Refusal("--proba needs a classifier, but the model is a regressor. Leave --proba out.")
     # rows are aligned to the names here, and handed over as a plain array
@@ -81,20 +89,40 @@ def predict(
             if has_samples(data):
                 form |= {"covariates": covariates, "fill": fill}
             X = open_input(data, visible, **form) if stays_in_files(data, None) else read(data, visible, **form).X
-    values = fitted.predict_proba(X) if proba else fitted.predict(X)
+    if at is not None:
+        values = fitted.predict_survival(X, at) if at else fitted.predict_risk(X)  # type: ignore[attr-defined]
+        header = [f"survival_{t:g}" for t in at] or ["risk"]
+    else:
+        named = {"offset": offset, "exposure": exposure}
+        given = read_named(data, columns_applied(named, dictionary, data, csv_file), visible, csv_file)
+        values = fitted.predict_proba(X, **given) if proba else fitted.predict(X, **given)  # type: ignore[attr-defined]
+        header = [f"probability_{c}" for c in fitted.classes_.tolist()] if proba else ["prediction"]
     del X
-    header = [f"probability_{c}" for c in fitted.classes_.tolist()] if proba else ["prediction"]
     if out is not None:
         write_text(out, _as_csv(header, values))
         if as_json:
             print_json({"out": out, "columns": header, "rows": len(values)})
         else:
-            click.echo(f"Saved: {out}")
+            echo(f"Saved: {out}")
     elif as_json:
         classes = {"classes": fitted.classes_.tolist()} if proba else {}
         print_json({**classes, ("probabilities" if proba else "predictions"): values.tolist()})
     else:
-        click.echo(_as_csv(header, values), nl=False)
+        echo(_as_csv(header, values), nl=False)
+
+
+def _times(given: str | None, fitted: SparseLinear) -> list[float] | None:
+    """Times of a survival model, none for risks; None for other models."""
+    from ..estimators.summary import survives
+
+    if not survives(fitted):
+        if given is not None:
+            raise Refusal("--times belongs to survival models. Leave it out.")
+        return None
+    try:
+        return [float(text) for text in (given or "").split(",") if text.strip()]
+    except ValueError:
+        raise Refusal("--times was expected to be numbers, such as 1,5.") from None
 
 
 def _given(given: Dictionary, kept: Dictionary | None, n_features: int) -> Dictionary:
@@ -109,15 +137,18 @@ def _given(given: Dictionary, kept: Dictionary | None, n_features: int) -> Dicti
     return given
 
 
-def load_model(path: Path) -> SparseLinear:
-    """A saved model; refuses a path where there is none."""
+def load_model(path: Path, *, survival: bool = False) -> SparseLinear:
+    """A saved model; refuses a path where there is none, and survival models unless they are taken."""
     from ..core import DataError
     from ..estimators.files import load
     from ..estimators.linear import SparseLinear
+    from ..estimators.survival import SparseSurvival
 
     if not path.exists():
         raise Refusal(f"{path} was expected to be a saved model, but it does not exist. Make one with dpsparse fit.")
     found = load(path)
+    if survival and isinstance(found, SparseSurvival):
+        return found  # type: ignore[return-value]
     if not isinstance(found, SparseLinear):
         raise DataError(f"{path} is not a dpsparse model. Save models with model.save(path).")
     return found

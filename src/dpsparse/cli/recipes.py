@@ -9,6 +9,7 @@ import click
 
 from .options import json_option
 from .output import as_json as print_json
+from .output import echo
 from .plain_text import fields_in, papers_in, plain, summary
 from .settings import default_of, types_of
 
@@ -36,7 +37,7 @@ def recipes(name: str | None, as_json: bool) -> None:
             return
         width = max(map(len, lines))
         for one, line in lines.items():
-            click.echo(f"{one:{width}s}  {line}")
+            echo(f"{one:{width}s}  {line}")
         return
     kind = known.get(name)
     table = [
@@ -51,18 +52,16 @@ def recipes(name: str | None, as_json: bool) -> None:
         print_json({"recipe": kind.name, "private": kind.private, "fields": table, "text": known.describe(name)})
         return
     text = known.describe(name)
-    click.echo(f"{kind.name}: {summary(text)}")
-    click.echo("\nFields for --set:" if table else "\nIt has no fields.")
+    echo(f"{kind.name}: {summary(text)}")
+    echo("\nFields for --set:" if table else "\nIt has no fields.")
     about = fields_in(text)
     for row in table:
-        click.echo(f"  {row['field']} ({row['type'] or 'only in Python'}), default {row['default']}")
+        echo(f"  {row['field']} ({row['type'] or 'only in Python'}), default {row['default']}")
         if about.get(str(row["field"])):
-            click.echo(fill(about[str(row["field"])], 100, initial_indent="      ", subsequent_indent="      "))
+            echo(fill(about[str(row["field"])], 100, initial_indent="      ", subsequent_indent="      "))
     cited = papers_in(text)
     if cited:
-        click.echo("\nPapers:")
+        echo("\nPapers:")
     for paper in cited:
-        click.echo(f"  {paper}")
-    click.echo(
-        "\nThe guarantee, with its mathematics, is in the documentation, and in Python in help(dpsparse.recipes)."
-    )
+        echo(f"  {paper}")
+    echo("\nThe guarantee, with its mathematics, is in the documentation, and in Python in help(dpsparse.recipes).")

@@ -12,7 +12,7 @@ import click
 from .exits import NoPromise, Refusal
 from .options import json_option
 from .output import as_json as print_json
-from .output import check_file, write_text, writing
+from .output import check_file, echo, write_text, writing
 
 
 @click.command()
@@ -133,4 +133,4 @@ def _said(content: Mapping[str, object], text: str, as_json: bool) -> None:
     if as_json:
         print_json(json.loads(json.dumps(content, default=str)))
     else:
-        click.echo(text)
+        echo(text)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from .exits import Refusal
+from .output import echo
 
 if TYPE_CHECKING:
     from ..estimators.linear import SparseLinear
@@ -124,7 +125,7 @@ def saying_how_to_go_on(options: dict[str, Any]) -> Iterator[None]:
             except PrivacyError:
                 entry = None  # the error that is on its way says why
             if entry is not None and entry.status == "started":
-                click.echo(
+                echo(
                     f"Entry {entry.number} is paid for. The same command with --run-id {options['run_id']} goes on "
                     "where this one stopped.",
                     err=True,

@@ -13,7 +13,7 @@ from .fit import check_charge, labelled, read_rows
 from .inputs import input_kind
 from .options import Names, ShortHelp, json_option
 from .output import as_json as print_json
-from .output import progress
+from .output import echo, progress
 from .predict import load_model
 from .resume import choose_folder, resume_options, saying_how_to_go_on
 
@@ -115,7 +115,7 @@ def score(
     if as_json:
         print_json({"private": card.statement.private, **card.to_dict()})
     else:
-        click.echo(str(card))
+        echo(str(card))
     if not card.statement.private:
         raise NoPromise("these scores carry no promise to anyone in the data; the caveats say why.")
 

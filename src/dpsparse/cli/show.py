@@ -10,6 +10,7 @@ from .describe import print_model
 from .exits import NoPromise, Refusal
 from .options import json_option
 from .output import as_json as print_json
+from .output import echo
 
 
 @click.command()
@@ -45,11 +46,11 @@ entry of a ledger that paid for it.
         content = {"edited": edited is not None, "private": fitted.statement_.private, **summary(fitted)}
         print_json({**content, "digest": digest, "ledger": record})
     else:
-        click.echo(print_model(fitted, details))
-        click.echo(f"Digest: {'none' if digest is None else digest}{'' if edited is None else ', which does not fit'}")
-        click.echo("Ledger: none was charged" if record is None else "Ledger:")
+        echo(print_model(fitted, details))
+        echo(f"Digest: {'none' if digest is None else digest}{'' if edited is None else ', which does not fit'}")
+        echo("Ledger: none was charged" if record is None else "Ledger:")
         for name, value in (record or {}).items():
-            click.echo(f"  {name}: {value}")
+            echo(f"  {name}: {value}")
     if edited is not None:
         raise Refusal(edited)
     if not fitted.statement_.private:

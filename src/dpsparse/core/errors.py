@@ -106,6 +106,10 @@ class DataError(ValueError):
     """The data cannot be used as it is; says what is wrong without naming a row."""
 
 
+class DiskFullError(DataError, RetryLaterError):
+    """A disk without room, which is named."""
+
+
 class MissingValueError(DataError, TypeError):
     """A cell or target is missing, infinite or no number, and that was to be refused.
 

@@ -27,7 +27,7 @@ SPIKY = 0.15
 SMALLEST_SIZE, LARGEST_SIZE = 1e-60, 1e60
 
 #: What targets are.
-TargetKind = Literal["numbers", "classes", "counts"]
+TargetKind = Literal["numbers", "classes", "counts", "events"]
 
 
 def in_range(sizes: float | Vector | None) -> bool:
@@ -200,9 +200,10 @@ class Target:
 
     Parameters
     ----------
-    kind : {"numbers", "classes", "counts"}
+    kind : {"numbers", "classes", "counts", "events"}
         ``numbers``: real targets. ``classes``: 0 and 1, and margins are log-odds. ``counts``:
-        non-negative targets behind a log link.
+        non-negative targets behind a log link. ``events``: a baseline hazard that a person lived
+        through, positive where it ended with the event; margins are log hazard ratios.
     bound : float
         ``|y| <= bound`` after centring; 1 for classes.
     linked : bool
@@ -258,8 +259,13 @@ class Target:
 
     @property
     def direct(self) -> bool:
-        """Whether margins speak of targets directly: as numbers of their size, or as log-odds of classes."""
-        return self.classes or self.residual
+        """Whether margins speak of targets directly: as numbers of their size, as log-odds, or as log hazard ratios."""
+        return self.classes or self.residual or self.events
+
+    @property
+    def events(self) -> bool:
+        """Whether targets are events or their absence after a time at risk."""
+        return self.kind == "events"
 
     @property
     def typical(self) -> float:
@@ -344,6 +350,10 @@ class Facts:
     unit : str
         The word for one record: a row, or all rows with the same id (a patient, a household).
         `n_rows` counts records, and their number of rows is private where a record has several.
+    offset_bound : (float, float) or None
+        Between which a record's offset lies, which is added to its margin; None: records have none.
+    weight_bound : float or None
+        The largest weight of a record, which multiplies its slope; None: records have none.
     design : PublicRows or None
         Under label privacy: the features, which are public there.
 
@@ -379,6 +389,8 @@ class Facts:
     counts_clipped: bool = False
     counts_unread: int = 0
     unit: str = ROW
+    offset_bound: tuple[float, float] | None = None
+    weight_bound: float | None = None
     design: Any = field(default=None, repr=False, compare=False)
 
     def __post_init__(self, target_bound: float | None) -> None:  # type: ignore[override]
@@ -397,6 +409,11 @@ class Facts:
     def quadratic(self) -> bool:
         """Whether slopes are whole residuals, as those of squared loss: no link, and no bound on a slope."""
         return self.target.residual and self.slope_bound == float("inf")
+
+    @property
+    def has_terms(self) -> bool:
+        """Whether records have an offset or a weight."""
+        return self.offset_bound is not None or self.weight_bound is not None
 
     @cached_property
     def half_widths(self) -> Vector:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -116,22 +117,42 @@ def write_whole(
 def open_whole(
     path: str | os.PathLike[str], rights: int, check: Callable[[Path], None] | None = None
 ) -> Iterator[IO[bytes]]:
-    """The same for bytes that are written piece by piece; where an error comes, nothing is there."""
+    """The same for bytes that are written piece by piece; where an error comes, nothing is there.
+
+    Where the system can, the file has no name while it is written, so that nothing is left of it if
+    the process is killed.
+    """
     target = Path(path)
     part = target.parent / f".{target.name[:100]}-{secrets.token_hex(8)}.part"
-    handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, rights)
+    handle, named = _unnamed(target.parent, rights), False
+    if handle is None:
+        handle, named = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, rights), True
     try:
         with os.fdopen(handle, "w+b") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        if check is not None:
-            check(target)
+            if check is not None:
+                check(target)
+            if not named:  # by an absolute path, so that the folder descriptor that linkat needs does not matter
+                os.link(f"/proc/self/fd/{file.fileno()}", part.absolute(), src_dir_fd=file.fileno())
         os.replace(part, target)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
     sync_folder(target.parent)
+
+
+def _unnamed(folder: Path, rights: int) -> int | None:
+    """A file without a name in a folder; None where the system or the folder has none."""
+    if not hasattr(os, "O_TMPFILE") or not os.path.isdir("/proc/self/fd"):
+        return None
+    try:
+        return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, rights)
+    except OSError as error:
+        if error.errno in (errno.EISDIR, errno.EOPNOTSUPP, errno.ENOENT, errno.EINVAL):
+            return None
+        raise
 
 
 def sync_folder(folder: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -50,13 +50,18 @@ class SparseClassifier(ClassifierMixin, SparseLinear):  # type: ignore[misc]
     epsilon, delta, budget, sparsity, row_norm, feature_bound, feature_center, recipe, penalty, \
 alpha, l1_ratio, box, adjacency, n_rows, fit_intercept, start, keep_path, noise, ledger, dataset, \
 label, run_id, resume, accept, on_missing, check_bounds, check_cells, intervals, unit, shapes, groups, \
-memory_limit, random_state, verbose
+weight_bound, offset_bound, memory_limit, random_state, verbose
         As in `SparseRegressor`.
     loss : Loss, str or None
         None: logistic loss, which is also ``"logistic"``.
     classes : array or None
         The possible classes. None: taken from y, and listed in the statement as an assumption.
         If given, no label is ever refused: records of any other class, or of none, are empty.
+    class_weight : dict, "balanced" or None
+        ``{class: a}``: factor of the loss of each class's records, 1 for those that are not named, as
+        public as a bound; only ratios matter. ``"balanced"``: one over the declared `class_shares`.
+    class_shares : dict or None
+        ``{class: share}``: public shares of the classes, for ``class_weight="balanced"``.
 
     Attributes
     ----------
@@ -116,6 +121,10 @@ memory_limit, random_state, verbose
         unit: str | None = None,
         shapes: str | Mapping[str | int, str] = "line",
         groups: Sequence[Sequence[str | int]] | None = None,
+        weight_bound: float | None = None,
+        offset_bound: tuple[float, float] | None = None,
+        class_weight: Mapping[Any, float] | str | None = None,
+        class_shares: Mapping[Any, float] | None = None,
         memory_limit: str | int | None = None,
         random_state: Seed = None,
         verbose: bool = False,
@@ -153,6 +162,10 @@ memory_limit, random_state, verbose
         self.unit = unit
         self.shapes = shapes
         self.groups = groups
+        self.weight_bound = weight_bound
+        self.offset_bound = offset_bound
+        self.class_weight = class_weight
+        self.class_shares = class_shares
         self.memory_limit = memory_limit
         self.random_state = random_state
         self.verbose = verbose
@@ -190,24 +203,28 @@ memory_limit, random_state, verbose
         """
         return tuple(math.exp(found) for found in self.contrast(column, value, other, level=level))
 
-    def decision_function(self, X: object) -> np.ndarray:
-        """Margins: positive for the second class, or one column per class."""
+    def decision_function(self, X: object, *, offset: object = None, exposure: object = None) -> np.ndarray:
+        """Margins: positive for the second class, or one column per class.
+
+        With the `offset`, or the logarithm of the `exposure`, of each row.
+        """
         margins = self._margins(X)
+        margins = margins + self._offsets(offset, exposure, margins.shape[0])[:, None]
         return margins.ravel() if self.classes_.size == 2 else margins
 
-    def predict(self, X: object) -> np.ndarray:
+    def predict(self, X: object, *, offset: object = None, exposure: object = None) -> np.ndarray:
         """Predicted classes."""
-        margins = self.decision_function(X)
+        margins = self.decision_function(X, offset=offset, exposure=exposure)
         best = (margins > 0).astype(int) if margins.ndim == 1 else np.argmax(margins, axis=1)
         return self.classes_[best]  # type: ignore[no-any-return]
 
-    def predict_proba(self, X: object) -> np.ndarray:
+    def predict_proba(self, X: object, *, offset: object = None, exposure: object = None) -> np.ndarray:
         """Class probabilities.
 
         They are the softmax of the margins of a multinomial model, or the probabilities of models
         of one class versus the rest, normalised to sum to one.
         """
-        margins = self.decision_function(X)
+        margins = self.decision_function(X, offset=offset, exposure=exposure)
         if margins.ndim == 1:
             positive = expit(margins)
             return np.column_stack([1 - positive, positive])

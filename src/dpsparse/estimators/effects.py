@@ -35,6 +35,8 @@ class Effect:
         regression, or to the log-odds; one for each class where there are more than two.
     odds_ratio : float, tuple of float or None
         Its exponential, for classifiers.
+    hazard_ratio : float or None
+        Its exponential, for survival models.
     low, high, p : float or None
         Ends of the interval of the coefficient, and the p-value of zero, where the model has intervals.
     """
@@ -48,6 +50,7 @@ class Effect:
     low: float | None = None
     high: float | None = None
     p: float | None = None
+    hazard_ratio: float | None = None
 
 
 class Effects(Sequence[Effect]):
@@ -60,12 +63,18 @@ class Effects(Sequence[Effect]):
         Classes of a classifier.
     level : float or None
         Of the intervals; None: there are none.
+    hazards : bool
+        Whether coefficients are log hazard ratios.
     """
 
     def __init__(
-        self, rows: Sequence[tuple[Contrast, Effect]], classes: Sequence[object] | None, level: float | None
+        self,
+        rows: Sequence[tuple[Contrast, Effect]],
+        classes: Sequence[object] | None,
+        level: float | None,
+        hazards: bool = False,
     ) -> None:
-        self._rows, self._classes, self.level = tuple(rows), classes, level
+        self._rows, self._classes, self.level, self._hazards = tuple(rows), classes, level, hazards
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -87,6 +96,8 @@ class Effects(Sequence[Effect]):
     def __str__(self) -> str:
         classes = self._classes
         heads = ["log-odds" if classes is not None else "coefficient"]
+        if self._hazards:
+            heads = ["log hazard ratio", "hazard ratio"]
         if classes is not None and len(classes) == 2:
             heads.append("odds ratio")
         elif classes is not None:
@@ -108,6 +119,8 @@ class Effects(Sequence[Effect]):
         ratio = isinstance(effect.odds_ratio, float)
         if ratio:
             cells.append(f"{effect.odds_ratio:.4g}" if contrast.column != INTERCEPT else "")
+        if self._hazards:
+            cells.append("" if effect.hazard_ratio is None else f"{effect.hazard_ratio:.4g}")
         if self.level is not None:
             if effect.low is None or effect.high is None or (ratio and contrast.column == INTERCEPT):
                 return [*cells, "", ""]
@@ -125,7 +138,7 @@ def effects_of(model: SparseLinear, level: float) -> Effects:
     level = checks.fraction(level, "level")
     intervals, width = vars(model).get("intervals_"), model.n_features_in_
     theta, covariance = _coefficients(model, intervals)
-    used = np.any(theta != 0, axis=0)
+    used, hazards = np.any(theta != 0, axis=0), "baseline_" in vars(model)
     used[-1] = True
     rows = []
     for contrast in TableEncoder(model.dictionary_).contrasts():
@@ -142,10 +155,11 @@ def effects_of(model: SparseLinear, level: float) -> Effects:
             p = float(2 * norm.sf(abs(values[0]) / error)) if error else float(values[0] == 0)
         with np.errstate(over="ignore"):
             odds = _number(np.exp(values)) if classes else None
+        ratio = float(np.exp(values[0])) if hazards and contrast.column != INTERCEPT else None
         about = contrast.column, contrast.level, contrast.reference, contrast.unit
-        rows.append((contrast, Effect(*about, _number(values), odds, low, high, p)))
+        rows.append((contrast, Effect(*about, _number(values), odds, low, high, p, ratio)))
     labels = model.classes_.tolist() if "classes_" in vars(model) else None
-    return Effects(rows, labels, None if covariance is None else level)
+    return Effects(rows, labels, None if covariance is None else level, hazards)
 
 
 def _coefficients(model: SparseLinear, intervals: Intervals | None) -> tuple[Vector, Vector | None]:

@@ -19,14 +19,17 @@ from .search import PrivateSearch
 from .search import search_file as searches
 from .steps import PrivatePipeline
 from .steps import pipeline_file as pipelines
+from .survival import SparseSurvival
+from .survival import survival_file as survivals
 
-Fitted = SparseLinear | PrivatePipeline | PrivateSearch
+Fitted = SparseLinear | PrivatePipeline | PrivateSearch | SparseSurvival
 
 #: Formats: the versions that are read, what a file holds, and what is made of it.
 FORMATS: dict[str, tuple[tuple[int, ...], type, Callable[[Any], Fitted]]] = {
     model_schema.FORMAT: (model_schema.VERSIONS, ModelContent, model_of),
     pipelines.FORMAT: ((pipelines.VERSION,), pipelines.PipelineContent, pipelines.pipeline_of),
     searches.FORMAT: ((searches.VERSION,), searches.SearchContent, searches.search_of),
+    survivals.FORMAT: ((survivals.VERSION,), survivals.SurvivalContent, survivals.survival_of),
 }
 
 

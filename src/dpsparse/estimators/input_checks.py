@@ -226,13 +226,13 @@ def refuse_fit_arguments(given: Mapping[str, object]) -> None:
     >>> refuse_fit_arguments({})
     >>> refuse_fit_arguments({"sample_weight": [1, 2]})
     Traceback (most recent call last):
-    TypeError: sample_weight is not supported: a weight multiplies what one record may contribute, ...
+    TypeError: sample_weight is not supported here: weights, offsets and exposures are taken by fit of ...
     """
-    if "sample_weight" in given:
+    terms = [name for name in ("sample_weight", "offset", "exposure") if name in given]
+    if terms:
         raise TypeError(
-            "sample_weight is not supported: a weight multiplies what one record may contribute, "
-            "so the noise would not cover "
-            "it, and weights that were computed from the data tell about it. Leave rows out by a public rule instead."
+            f"{terms[0]} is not supported here: weights, offsets and exposures are taken by fit of SparseRegressor, "
+            "SparseClassifier and SparseSurvival alone. Fit the model itself, or leave them out."
         )
     if "units" in given:
         raise TypeError(

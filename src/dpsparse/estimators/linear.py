@@ -18,6 +18,7 @@ from ..core.unit_words import PERSON, ROW
 from ..fitting import FitRequest, FitResult, Targets, fit, plan_fit, read_targets, refuse_rows_brought
 from ..fitting.counts import checked_columns, warn_of_unread
 from ..fitting.statement import MADE_ROWS, void
+from ..fitting.terms import GivenTerms, logarithms, read_column, read_terms
 from ..io.dictionary.carrier import carried_bounds
 from ..ledger import LedgerArgument
 from ..queries.kinds import Path
@@ -238,15 +239,24 @@ class SparseLinear(ShapesMixin, StatementMixin, BaseEstimator):  # type: ignore[
             counts alike, however many rows it has: where sick people come often, that is another
             average than one over rows. Ids are not part of a record: they must not be computed from
             its content. Rows without an id count as nothing.
+        sample_weight : array of shape (rows,), optional
+            As a keyword. Factor of each record's loss, clipped to ``[0, weight_bound]``, which must be declared; 1 in
+            the mean by convention. A record's contribution is clipped after it: no guarantee changes.
+        offset, exposure : array of shape (rows,), optional
+            As a keyword. The offset is added to the margin of its record, within `offset_bound`, which
+            must be declared; ``exposure=E`` is ``offset=log(E)``, for rates.
         """
         target, units = unsupported.pop("target", None), unsupported.pop("units", None)
+        given = GivenTerms(**{name: unsupported.pop(name, None) for name in ("sample_weight", "offset", "exposure")})
         refuse_fit_arguments(unsupported)
         if target is not None and y is not None:
             raise TypeError("the target was given twice, as y and as target. Leave one of them out.")
         y = target if y is None else y
         X, units = without_column(X, units)
         request, source, targets = self.read_rows(X, y)
-        del X, y
+        request, terms = read_terms(request, given, targets)
+        source = source if terms is None else source.with_terms(terms)
+        del X, y, given, terms
         return self.fit_source(*self.with_units(request, source, units), targets)
 
     def with_units(self, request: FitRequest, source: Records, units: object) -> tuple[FitRequest, Records]:
@@ -356,6 +366,21 @@ class SparseLinear(ShapesMixin, StatementMixin, BaseEstimator):  # type: ignore[
             return source.spread.margins(coef.T, np.atleast_1d(self.intercept_), self.fitted_bounds)
         rows = served(source, self.fitted_bounds)
         return np.concatenate([np.asarray(x @ coef + self.intercept_) for x in rows])
+
+    def _offsets(self, offset: object, exposure: object, rows: int) -> Vector:
+        """What is added to the margins of rows that a fitted model is applied to; 0 where nothing is given."""
+        if offset is not None and exposure is not None:
+            raise TypeError("exposure=E is offset=log(E). Give one of them.")
+        if offset is None and exposure is None:
+            return np.zeros(rows)
+        bounds = self.request().offset_bound
+        if bounds is None:
+            raise ValueError("this model has no offset_bound, so it was fitted without offsets and takes none.")
+        found = read_column(offset, "offset", rows)
+        found = logarithms(read_column(exposure, "exposure", rows)) if found is None else found
+        if not np.all(np.isfinite(found)):
+            raise DataError("offsets must be finite numbers, and exposures positive ones.")
+        return np.clip(found, *bounds)
 
     def _read_applied(self, X: object) -> Records:
         """Rows that a fitted model is applied to; refuses missing values."""

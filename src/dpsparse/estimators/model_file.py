@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any, ClassVar, NoReturn, cast
@@ -26,11 +27,15 @@ from ..recipes.base import PrivateRecipe, Recipe
 from .linear import SparseLinear
 from .model_schema import Coefficients, ModelContent
 
+#: Arguments by class, and those that files of earlier releases do not have: written where they are given.
+CLASS_TERMS = ("class_weight", "class_shares")
+LATER = ("weight_bound", "offset_bound", *CLASS_TERMS)
+
 #: Files beyond are not read unless the caller says so: about eight million coefficients.
 LARGEST_BYTES = 2**28
 #: A file that is to be replaced may have any size; only its first bytes are looked at.
 LARGEST_HEAD_OF, HEAD = 2**62, 200
-STARTS = re.compile(rb'\s*\{\s*"format"\s*:\s*"dpsparse-(model|pipeline|search)"')
+STARTS = re.compile(rb'\s*\{\s*"format"\s*:\s*"dpsparse-(model|pipeline|search|survival)"')
 #: What the statement of a model begins with whose digest does not fit.
 EDITED = (
     "the model file was edited after it was saved, or has no digest: nothing in it, this statement "
@@ -111,7 +116,10 @@ def model_of(content: ModelContent) -> SparseLinear:
         params["loss"] = losses.restored_loss(params["loss"])
     if isinstance(params.get("budget"), dict):
         params["budget"] = Budget(**params["budget"])
-    for name in ("feature_bound", "accept"):
+    for name in CLASS_TERMS:
+        if isinstance(params.get(name), list):
+            params[name] = dict(params[name])
+    for name in ("feature_bound", "accept", "offset_bound"):
         if isinstance(params.get(name), list):
             params[name] = tuple(params[name])
     model: SparseLinear = known[content.class_](**params)
@@ -159,12 +167,14 @@ def _recipe(stored: dict[str, Json]) -> recipes.Recipe:
 def _params(model: SparseLinear) -> dict[str, Json]:
     params: dict[str, Json] = {}
     for name, value in {**model.get_params(deep=False), **model.plain_bounds()}.items():
-        if name in PAYING:
+        if name in PAYING or (name in LATER and value is None):
             continue
         if name == "loss" and value is not None and not isinstance(value, str):
             value = losses.stored_loss(value)
         if name == "recipe" and not isinstance(value, str):
             value = value.stored if isinstance(value, UnknownRecipe) else recipes.settings(value)
+        if name in CLASS_TERMS and isinstance(value, Mapping):  # names in JSON are text, and labels need not be
+            value = [[label, number] for label, number in value.items()]
         if isinstance(value, Budget):
             value = {k: getattr(value, k) for k in ("epsilon", "delta", "rho", "mu")}
         params[name] = to_json(value)

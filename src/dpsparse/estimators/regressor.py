@@ -121,6 +121,11 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
     groups : list of lists of columns, or None
         Columns that are kept and dropped together, by name or number; each group counts once in
         `sparsity`. The terms of a curve are a group in any case.
+    weight_bound : float or None
+        The largest `sample_weight` of a record, from public knowledge; required where weights are given.
+    offset_bound : (float, float) or None
+        Between which an `offset` lies, from public knowledge; required where offsets or exposures are
+        given. For an exposure, the logarithms of its bounds.
     memory_limit : str, int or None
         How much memory a fit may take beside what the process holds, such as ``"2GB"``. Rows that
         do not fit stay on the disk and are read block by block (see
@@ -197,6 +202,8 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         unit: str | None = None,
         shapes: str | Mapping[str | int, str] = "line",
         groups: Sequence[Sequence[str | int]] | None = None,
+        weight_bound: float | None = None,
+        offset_bound: tuple[float, float] | None = None,
         memory_limit: str | int | None = None,
         random_state: Seed = None,
         verbose: bool = False,
@@ -236,6 +243,8 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         self.unit = unit
         self.shapes = shapes
         self.groups = groups
+        self.weight_bound = weight_bound
+        self.offset_bound = offset_bound
         self.memory_limit = memory_limit
         self.random_state = random_state
         self.verbose = verbose
@@ -276,12 +285,15 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         """What a margin predicts, for losses behind a link."""
         return mean_of(read_loss(self.loss, classes=False))
 
-    def predict(self, X: object) -> np.ndarray:
+    def predict(self, X: object, *, offset: object = None, exposure: object = None) -> np.ndarray:
         """Predicted targets, within the declared range of the target.
 
-        They are the margins, or what the link of the loss makes of the margins.
+        They are the margins, or what the link of the loss makes of the margins. An `offset`, or the
+        logarithm of an `exposure`, is added to the margin of its row: without it a model of rates
+        predicts those of one unit of exposure.
         """
         margins, mean = self._margins(X).ravel(), self._mean()
+        margins = margins + self._offsets(offset, exposure, margins.size)
         _, center = self._target_range()
         return self._within_range(margins if mean is None else np.asarray(mean(margins)) + center)
 

@@ -37,6 +37,7 @@ def summary(model: SparseLinear) -> dict[str, Any]:
                 "feature": int(j) if names is None else str(names[j]),
                 "index": int(j),
                 "coefficient": values[0] if len(values) == 1 else values,
+                **({"hazard_ratio": float(np.exp(values[0]))} if survives(model) else {}),
             }
         )
     return {
@@ -48,6 +49,7 @@ def summary(model: SparseLinear) -> dict[str, Any]:
         "bounds": to_json(model.fitted_bounds),
         "statement": model.statement_.to_dict(),
         **({"intervals": model.intervals_.records()} if has_intervals(model) else {}),
+        **({"baseline": to_json(vars(model.baseline_))} if survives(model) else {}),
         **({"shapes": [to_json(shape) for shape in model.shapes_]} if model.basis_ is not None else {}),
         **({"in_units": in_units(model).records()} if keeps_dictionary(model) else {}),
     }
@@ -57,7 +59,11 @@ def about_bounds(model: SparseLinear) -> str:
     """For which rows the coefficients hold, in a sentence or two."""
     if model.fitted_bounds is None:
         return NO_BOUNDS
-    regression = "" if "classes_" in vars(model) else " Predictions stay within the declared range of the target."
+    regression = (
+        ""
+        if "classes_" in vars(model) or survives(model)
+        else " Predictions stay within the declared range of the target."
+    )
     return WITHIN_BOUNDS + regression
 
 
@@ -68,6 +74,11 @@ def _scalar(values: list[float]) -> float | list[float]:
 def keeps_dictionary(model: SparseLinear) -> bool:
     """Whether a model knows the units of the table that it was fitted on."""
     return "dictionary_" in vars(model)
+
+
+def survives(model: SparseLinear) -> bool:
+    """Whether it is a survival model: coefficients are log hazard ratios."""
+    return "baseline_" in vars(model)
 
 
 def has_intervals(model: SparseLinear) -> bool:

@@ -16,6 +16,7 @@ from .progress import ProgressBar, turns_of
 from .run import FitResult, run
 from .session import READING_TURNS, OpenOracle, Payer, Rows, place_of, session, warn_if_seeded
 from .statement import SIMULATED, charged_to, draft_fit
+from .terms import OWN_TERMS, refuse_class_weight, terms_notes
 from .trial import trial_run
 
 
@@ -61,12 +62,14 @@ def fit(
     if request.ledger is not None:
         refuse_unguarded(prepared.plan, name)
     checked_columns(request.check_cells, X)
+    refuse_class_weight(request)
     trial_run(prepared)
     randomness = Randomness(request.random_state)
     if prepared.recipe.private:
         warn_if_seeded(randomness, "fit", stacklevel=stacklevel)
     said = (*assumptions, SIMULATED) if prepared.plan.local else tuple(assumptions)
-    draft = draft_fit(prepared, said, notes, secure=randomness.secure)
+    said = (*said, OWN_TERMS) if prepared.facts.has_terms else said
+    draft = draft_fit(prepared, said, (*notes, *terms_notes(request)), secure=randomness.secure)
     reading = 0 if place_of(prepared, Records.of(X)) == "memory" else READING_TURNS
     bar = ProgressBar(name, (turns_of(prepared.plan) + reading) * prepared.models, visible=request.verbose)
     public = {"recipe": name, "n_rows": prepared.facts.n_rows, "n_features": prepared.facts.n_features}

@@ -24,6 +24,7 @@ from ..rows.single_records import affine_anchors
 from .counts import CLIPPED_ASK, UNREAD, with_count
 from .request import FitRequest, Shape
 from .shapes import with_shapes
+from .terms import refuse_terms
 from .units import in_half_widths
 from .user_recipes import check_view, normalised_plan
 
@@ -105,8 +106,11 @@ def plan_fit(request: FitRequest, shape: Shape) -> FitPlan:
     if request.intervals is not None:
         from .parts import prepare_parts  # which prepares each part here
 
-        return prepare_parts(request, shape)
+        made = prepare_parts(request, shape)
+        refuse_terms(request, made.plan, made.recipe.name)
+        return made
     made, budget = draft_plan(request, shape)
+    refuse_terms(request, made.plan, made.recipe.name)
     if budget is None:
         return made
     priced = price(made.plan.repeated(made.models), budget)

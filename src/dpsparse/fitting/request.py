@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .. import recipes
 from ..core import Adjacency, AssumptionError, Budget, BudgetError, PrivacyError, checks
-from ..core.facts import Facts, Penalty, Vector
+from ..core.facts import LARGEST_SIZE, SMALLEST_SIZE, Facts, Penalty, Vector
 from ..core.unit_words import ROW, unit_word
 from ..ledger import Ledger, check_ledger
 from ..oracles import Resume
@@ -180,6 +180,8 @@ class FitRequest:
     and `carried` are names and bounds that came with the rows; `basis`, `members` and `most_groups`
     are what `with_shapes` makes of them: the map of a record, the group of each of its columns, and
     how many groups a model may have.
+    `largest_weight` and `offset_range` are the bounds of what this fit was given (`read_terms`); None
+    where records have no weight or no offset, whatever is declared.
     """
 
     classifies: bool
@@ -224,6 +226,12 @@ class FitRequest:
     basis: Basis | None = None
     members: Groups | None = None
     most_groups: int | None = None
+    weight_bound: float | None = None
+    offset_bound: tuple[float, float] | None = None
+    class_weight: object = None
+    class_shares: object = None
+    largest_weight: float | None = None
+    offset_range: tuple[float, float] | None = None
 
     @classmethod
     def read(cls, arguments: Mapping[str, object], *, classifies: bool) -> Self:
@@ -272,6 +280,10 @@ class FitRequest:
             unit=unit_word(given.get("unit")),
             shapes=read_shapes(given.get("shapes", "line")),
             groups=read_groups(given.get("groups")),
+            weight_bound=_weight_bound(given.get("weight_bound")),
+            offset_bound=_offset_bound(given.get("offset_bound")),
+            class_weight=given.get("class_weight"),
+            class_shares=given.get("class_shares"),
         )
         if recipe.private:
             request.budget_for(None)  # refuses what makes no sense
@@ -323,7 +335,7 @@ class FitRequest:
             target=target_of(loss, self.target_bound),
             loss=loss.name,
             convex=proven(loss),
-            slope_bound=loss.slope_bound,
+            slope_bound=loss.slope_bound * max(1.0, self.largest_weight or 1.0),
             curvature=loss.curvature,
             sparsity=self.sparsity,
             penalty=self.penalty,
@@ -332,6 +344,8 @@ class FitRequest:
             counts_clipped=self.check_bounds is not None,
             counts_unread=0 if self.check_cells is None else shape.checked,
             unit=self.unit,
+            offset_bound=self.offset_range,
+            weight_bound=self.largest_weight,
         )
 
     def start_vector(self, n_features: int) -> Vector | None:
@@ -376,6 +390,21 @@ def _penalty(given: Mapping[str, object]) -> Penalty:
         l1_ratio=checks.fraction(given["l1_ratio"], "l1_ratio", ends=True),
         box=box,  # type: ignore[arg-type]
     )
+
+
+def _weight_bound(given: object) -> float | None:
+    return None if given is None else checks.positive(given, "weight_bound", least=SMALLEST_SIZE, most=LARGEST_SIZE)
+
+
+def _offset_bound(given: object) -> tuple[float, float] | None:
+    if given is None:
+        return None
+    if not (isinstance(given, tuple | list) and len(given) == 2 and all(map(checks.is_number, given))):
+        raise checks.refusal("offset_bound", "(lo, hi), two finite numbers", given)
+    low, high = map(float, given)
+    if not low < high or max(-low, high) > LARGEST_SIZE:
+        raise checks.refusal("offset_bound", "(lo, hi) with lo < hi", given)
+    return low, high
 
 
 def _intervals(given: object) -> str | None:

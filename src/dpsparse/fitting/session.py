@@ -269,6 +269,8 @@ def place_of(prepared: FitPlan, source: Records) -> Place:
     """Where the rows of a fit will be; refuses what can be known not to work."""
     limit, facts = prepared.request.memory_limit, prepared.facts
     if isinstance(source.spread, ClusterRows):
+        if facts.has_terms:
+            raise DataError("rows on a cluster take no weights and no offsets yet. Bring the rows to one machine.")
         _check_sums(
             prepared,
             "they stand on a cluster. Use a recipe of sums, such as recipe='auto', or bring the rows to one machine.",

@@ -30,6 +30,7 @@ from ..oracles import RecordingOracle, ReplayOracle
 from ..queries.kinds import Oracle
 from ..recipes import built_in
 from ..rows.records import Records, suppress_messages
+from ..rows.row_terms import RowTerms
 from ..rows.unread import CheckedColumns, UnreadCells
 from .prepare import FitPlan, plan_again
 from .run import FitResult, run
@@ -147,7 +148,9 @@ def checked(X: Matrix, facts: Facts) -> Records:
         names = tuple(f"column {j}" for j in range(columns))
         public = CheckedColumns(names, np.zeros(facts.n_features, dtype=np.intp), np.zeros(facts.n_features))
         source.unread = UnreadCells.of(public, [np.zeros(source.shape[0], dtype=bool)] * columns)
-    return source
+    n, offsets, top = source.shape[0], facts.offset_bound, facts.weight_bound
+    offset = None if offsets is None else np.linspace(*offsets, n)
+    return source.with_terms(RowTerms(offset, None if top is None else np.linspace(0.0, top, n)))
 
 
 def rows_within(facts: Facts, n: int, rng: np.random.Generator, skew: float) -> Matrix:

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..core.errors import DataError
+from ..core.errors import DataError, DiskFullError
 from ..core.regular_files import open_regular, open_whole, same_file
 from ..rows.lattice import BLOCK_ROWS
 from ..rows.scratch import scratch_folder
@@ -259,8 +259,15 @@ def spill(stream: RowStream, path: Path) -> FileRows:
     return FileRows((BlockFile.open(aside, path),))
 
 
-def write_blocks(files: Sequence[Path], kind: str, wanted: ReadOptions, out: IO[bytes], tell: Tell | None) -> None:
-    """Write the rows of files of another kind as blocks."""
+def write_blocks(
+    files: Sequence[Path],
+    kind: str,
+    wanted: ReadOptions,
+    out: IO[bytes],
+    tell: Tell | None,
+    place: Path | None = None,
+) -> None:
+    """Write the rows of files of another kind as blocks; `place` names the file, where it is no scratch file."""
     total, done = sum(path.stat().st_size for path in files if path.is_file()) or 1, 0
     writer: BlockWriter | None = None
     like: RowStream | None = None
@@ -274,13 +281,13 @@ def write_blocks(files: Sequence[Path], kind: str, wanted: ReadOptions, out: IO[
             if (stream.n_features, stream.names, stream.typed) != (like.n_features, like.names, like.typed):
                 raise DataError(f"{path} has other columns than {files[0]}. Use files with the same columns.")
             for X, y in stream.pieces:
-                with _disk_errors():
+                with _disk_errors(place):
                     writer.add(X, y)
                 if tell is not None:
                     tell(min(1.0, (done + file.tell()) / total))
             done += os.fstat(file.fileno()).st_size
     assert writer is not None
-    with _disk_errors():
+    with _disk_errors(place):
         writer.finish()
 
 
@@ -322,7 +329,7 @@ def convert(
         form = {"csv": csv, "covariates": covariates, "fill": fill}
         wanted = ReadOptions(target, n_features, columns, zero_based, classes, **form)  # type: ignore[arg-type]
         _refuse_beside(kind, wanted, files[0])
-        write_blocks(files, kind, wanted, file, tell)
+        write_blocks(files, kind, wanted, file, tell, out)
 
 
 def expand(paths: Paths) -> list[Path]:
@@ -392,12 +399,17 @@ def _refuse_differences(rows: FileRows, files: Sequence[Path], n_features: int |
 
 
 @contextmanager
-def _disk_errors() -> Iterator[None]:
-    """Say in our words that a disk is full."""
+def _disk_errors(place: Path | None = None) -> Iterator[None]:
+    """Say in our words that the disk of a file is full, or that of scratch files."""
     try:
         yield
     except OSError:
-        raise DataError(
+        if place is not None:
+            raise DiskFullError(
+                f"{place} could not be written: there is no room in {place.absolute().parent}. Free some, or choose "
+                "another place."
+            ) from None
+        raise DiskFullError(
             f"rows could not be put aside in {scratch_folder()}: there is no room. Free some, or "
             "name another folder in the environment "
             "variable TMPDIR."

@@ -139,6 +139,8 @@ class Chain:
     witness : int or None
         How many events a third place says there were when the transaction began; None where there
         is no such place.
+    function : str or None
+        A function of the database that checks and appends; None: tables are written.
     """
 
     def __init__(
@@ -146,10 +148,12 @@ class Chain:
         execute: Callable[[str, Sequence[Any]], Iterable[Sequence[Any]]],
         mark: str,
         witness: int | None = None,
+        function: str | None = None,
     ) -> None:
         self._execute = execute
         self._mark = mark
         self._witness = witness
+        self._function = function
         #: The event that this transaction appended last.
         self.appended: Event | None = None
 
@@ -239,14 +243,16 @@ class Chain:
         """Add an event at the end; a mark of chance makes it unlike any other."""
         head = self.head()
         event = Event.after(head.number + 1, head.hash, dataset, entry, what, {**body, "mark": secrets.token_hex(8)})
-        marks = ", ".join([self._mark] * 7)
-        self._execute(
-            f"INSERT INTO {EVENTS} ({COLUMNS}) VALUES ({marks})",
-            (event.number, dataset, event.entry, what, event.body, event.previous, event.hash),
-        )
+        written = (event.number, dataset, event.entry, what, event.body, event.previous, event.hash)
         _, _, *moved = head.after(event).row()
-        columns = ", ".join(f"{name} = {self._mark}" for name in ("number", "hash", "ends", "seal"))
-        self._execute(f"UPDATE {HEAD} SET {columns} WHERE one = 1", moved)
+        if self._function is not None:
+            marks = ", ".join([self._mark] * 9)
+            self._execute(f"SELECT {self._function}({marks})", (*written, *moved[-2:]))
+        else:
+            marks = ", ".join([self._mark] * 7)
+            self._execute(f"INSERT INTO {EVENTS} ({COLUMNS}) VALUES ({marks})", written)
+            columns = ", ".join(f"{name} = {self._mark}" for name in ("number", "hash", "ends", "seal"))
+            self._execute(f"UPDATE {HEAD} SET {columns} WHERE one = 1", moved)
         self.appended = event
         return event
 

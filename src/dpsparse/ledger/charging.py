@@ -24,7 +24,7 @@ from .chain import Chain
 from .entries import STATUS
 from .names import is_seeded
 from .reservation import Reservation
-from .state import State, latest, replayed
+from .state import State, entry_events, latest, replayed
 from .store import Store
 
 #: How often a reservation is tried again because the ledger changed while it was priced.
@@ -142,15 +142,15 @@ def _known(store: Store, chain: Chain, request: Request, content: dict[str, Any]
         return None
     replay = replayed(chain)
     entry = replay.runs.get((request.dataset, request.run_id))
-    event = None if entry is None else chain.event(entry)
-    if event is None:
+    if entry is None:
         return None
-    body, taken = event.read(), replay.entries[event.entry]
-    state = STATUS[taken.what]
+    taken = replay.entries[entry]
+    event, last = entry_events(chain, taken, entry)
+    body, state = event.read(), STATUS[taken.what]
     alike = is_seeded(body["label"]) == is_seeded(request.label)
     equal = alike and canonical_json(body["bill"]) == canonical_json(content)
     if equal and (state == "reserved" or request.resumes):
-        return Reservation(store, chain.head().ledger, event, chain.event(taken.number))
+        return Reservation(store, chain.head().ledger, event, last)
     other = f"is {state} for work {'of another cost' if alike else 'with another random_state'}"
     why = {
         "reserved": other,

@@ -20,7 +20,7 @@ from .names import dataset_name, label_text, refuse_likeness, run_name
 from .postgres import PostgresStore
 from .reservation import Reservation
 from .sqlite import SqliteStore
-from .state import State, latest, replayed
+from .state import State, entry_events, latest, replayed
 
 FORMAT = "dpsparse-ledger"
 
@@ -281,8 +281,7 @@ class Ledger:
             entry = replay.runs.get((name, run))
             if entry is None:
                 return None
-            numbers = sorted({entry, replay.entries[entry].number})
-            return read_entries(event for number in numbers if (event := chain.event(number)) is not None)[0]
+            return read_entries(entry_events(chain, replay.entries[entry], entry))[0]
 
         return self._store().read(act)
 

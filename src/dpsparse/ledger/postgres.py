@@ -1,6 +1,6 @@
 """Ledgers in a PostgreSQL database, through psycopg 3 (extra ``postgres``).
 
-Every writing transaction first locks the one row of the head (``SELECT ... FOR UPDATE``): writers
+Every writing transaction first locks the one row of the head, by a function of the owner: writers
 take turns, and what they read afterwards is what the one before them committed.
 ``synchronous_commit`` is switched on for each of them.
 
@@ -21,6 +21,8 @@ from typing import Any, TypeVar
 from ..core.errors import LedgerError, LedgerNotWrittenError
 from .address import ServerAddress
 from .chain import EVENTS, HEAD, TABLES, Chain, Event, Head
+from .postgres_guard import APPEND, FUNCTIONS, SIGNATURE
+from .postgres_guard import LOCK as LOCK_HEAD
 
 T = TypeVar("T")
 
@@ -97,7 +99,7 @@ class PostgresStore:
         def act(connection: Any) -> None:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
             if not self._there(connection):
-                for statement in (*TABLES, *_GUARDS):
+                for statement in (*TABLES, *_GUARDS, *FUNCTIONS):
                     connection.execute(statement)
                 connection.execute(f"INSERT INTO {HEAD} VALUES (1, %s, %s, %s, %s, %s, %s)", Head.fresh().row())
 
@@ -215,7 +217,8 @@ class PostgresStore:
 
     def _locked(self, connection: Any) -> Chain:
         chain = self._chain(connection)
-        connection.execute(f"SELECT number FROM {HEAD} FOR UPDATE")
+        locks = f"SELECT {LOCK_HEAD}()" if _guarded(connection) else f"SELECT number FROM {HEAD} FOR UPDATE"
+        connection.execute(locks)
         return chain
 
     def _chain(self, connection: Any) -> Chain:
@@ -230,7 +233,7 @@ class PostgresStore:
             cursor = connection.execute(statement, tuple(given))
             return cursor.fetchall() if cursor.description else []
 
-        return Chain(execute, "%s")
+        return Chain(execute, "%s", function=APPEND if _guarded(connection) else None)
 
 
 #: READ COMMITTED, so that what is read after the lock is what the writer before committed, whatever
@@ -240,6 +243,12 @@ _WRITING = (
     f"SET LOCAL lock_timeout = {PATIENCE}",
     "SET LOCAL synchronous_commit = on",
 )
+
+
+def _guarded(connection: Any) -> bool:
+    """Whether the ledger has the functions that append; one of an earlier release has none, and tables are written."""
+    [(found,)] = connection.execute("SELECT to_regprocedure(%s)", (f"{APPEND}({SIGNATURE})",)).fetchall()
+    return found is not None
 
 
 def _passes(error: Any, connection: Any) -> bool:

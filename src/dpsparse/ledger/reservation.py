@@ -10,7 +10,7 @@ from typing import Self
 from ..core.errors import LedgerError, LedgerNotWrittenError
 from .chain import Chain, Event
 from .entries import STATUS
-from .state import MAY_FOLLOW, latest, replayed
+from .state import MAY_FOLLOW, entry_events, latest, replayed
 from .store import Store
 
 #: What is known of an entry if an event could not be written: by event, and by what the attempt left.
@@ -127,7 +127,7 @@ class Reservation:
 
     def _append(self, chain: Chain, what: str, given: Mapping[str, str]) -> Event:
         taken = replayed(chain).entries.get(self.entry)
-        last = None if taken is None else chain.event(taken.number)
+        last = None if taken is None else entry_events(chain, taken, self.entry)[1]
         found = "nothing" if last is None else last.what
         if last is None or found not in MAY_FOLLOW[what]:
             raise LedgerError(f"entry {self.entry} cannot {what}: its last event is {found!r}.")

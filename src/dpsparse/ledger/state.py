@@ -7,8 +7,8 @@ them, and refuses a ledger whose last event says anything else. An event that gi
 therefore refused whenever the dataset is read or charged, unless it is a refund of an entry for
 which nothing was answered. Intermediate states and prices are compared by `Ledger.verify` alone.
 
-The events of a ledger are read once in a process; afterwards only those that were added since
-(`replayed`).
+The events of a ledger are read once in a process, or by one user of a machine (`checkpoint`);
+afterwards only those that were added since (`replayed`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..accounting.costs.base import Cost
@@ -27,6 +28,7 @@ from ..core.codec import Record, form, write
 from ..core.errors import BudgetError, LedgerError, LedgerTamperedError
 from ..core.unit_words import ROW
 from .chain import NOTHING, SEE, Chain, Event
+from .checkpoint import EVERY, Stored, checkpoint_path, read_checkpoint, write_checkpoint
 
 #: `State.further` counts no further than this.
 MANY = 10**6
@@ -202,13 +204,29 @@ KEPT = 16
 
 
 class Taken(NamedTuple):
-    """An entry: its dataset, its last event and that event's number; cost and run-id while it may be refunded."""
+    """An entry: its dataset, its last event with number and hash, and the hash of its reservation.
+
+    Cost and run-id while it may be refunded.
+    """
 
     dataset: str
     what: str
     number: int
+    hash: str = ""
+    reserved: str = ""
     cost: Charge | None = None
     run: str | None = None
+
+    def stored(self) -> list[Any]:
+        """As JSON."""
+        cost = None if self.cost is None else [dict(self.cost.costs), self.cost.slack]
+        return [self.dataset, self.what, self.number, self.hash, self.reserved, cost, self.run]
+
+    @classmethod
+    def restored(cls, content: list[Any]) -> Taken:
+        """From `stored`."""
+        *plain, cost, run = content
+        return cls(*plain, None if cost is None else Charge(*cost), run)
 
 
 @dataclass
@@ -233,12 +251,42 @@ class Replay:
     hash: str = NOTHING
     states: dict[str, State] = field(default_factory=dict)
     ends: dict[str, int] = field(default_factory=dict)
-    entries: dict[int, Taken] = field(default_factory=dict)
-    runs: dict[tuple[str, str], int] = field(default_factory=dict)
+    entries: dict[int, Taken] | Stored[int, Taken] = field(default_factory=dict)
+    runs: dict[tuple[str, str], int] | Stored[tuple[str, str], int] = field(default_factory=dict)
 
     def copy(self) -> Replay:
         """Another one that can go on by itself."""
-        return Replay(self.number, self.hash, dict(self.states), dict(self.ends), dict(self.entries), dict(self.runs))
+        return Replay(self.number, self.hash, dict(self.states), dict(self.ends), self.entries.copy(), self.runs.copy())
+
+    @classmethod
+    def kept(cls, chain: Chain, ledger: str) -> Replay:
+        """What an earlier process of this user has counted, if that is still part of the chain; else nothing yet."""
+        path = checkpoint_path(ledger)
+        top = read_checkpoint(path)
+        if path is None or top is None or not chain.holds(top["number"], top["hash"]):
+            return cls()
+        states = {name: State.from_dict(state) for name, state in top["states"].items()}
+        return cls(top["number"], top["hash"], states, dict(top["ends"]), *_stored(path, top))
+
+    def keep(self, ledger: str) -> Replay:
+        """Write a checkpoint once there is enough that is new, and go on from it."""
+        path, base = checkpoint_path(ledger), self.entries.number if isinstance(self.entries, Stored) else 0
+        if path is None or self.number - base < EVERY:
+            return self
+        top = {
+            "number": self.number,
+            "hash": self.hash,
+            "states": {name: state.to_dict() for name, state in self.states.items()},
+            "ends": self.ends,
+        }
+        entries, runs = (part.changed if isinstance(part, Stored) else part for part in (self.entries, self.runs))
+        changed = {"entries": {key: value.stored() for key, value in entries.items() if value}, "runs": runs}
+        generation = self.entries.generation if isinstance(self.entries, Stored) else None
+        written = write_checkpoint(path, top, changed, generation)
+        if written is None:
+            return self
+        stored = _stored(path, {**top, "generation": written})
+        return Replay(self.number, self.hash, self.states, self.ends, *stored)
 
     def follow(self, event: Event) -> str:
         """Go on by one event, and say what is wrong with it: that it does not follow those before it.
@@ -280,7 +328,7 @@ class Replay:
         if event.entry != event.number:
             return "takes the number of another entry"
         self.states[event.dataset] = started.taken(cost)
-        self.entries[event.entry] = Taken(event.dataset, "reserve", event.number, cost, run)
+        self.entries[event.entry] = Taken(event.dataset, "reserve", event.number, event.hash, event.hash, cost, run)
         if run is not None:
             self.runs.setdefault((event.dataset, run), event.entry)
         if before.kind is None and differs(before.counting(str(started.kind)), started):
@@ -291,13 +339,31 @@ class Replay:
         taken = self.entries.get(event.entry, Taken("", "nothing", 0))
         if taken.dataset != event.dataset or taken.what not in MAY_FOLLOW.get(event.what, ()):
             return f"says {event.what!r} of an entry that is {taken.what!r}"
-        self.entries[event.entry] = Taken(event.dataset, event.what, event.number)
+        self.entries[event.entry] = Taken(event.dataset, event.what, event.number, event.hash, taken.reserved)
         if event.what == "refund":
             assert taken.cost is not None
             self.states[event.dataset] = self.states[event.dataset].given_back(taken.cost)
             if taken.run is not None:
                 self.runs.pop((event.dataset, taken.run), None)
         return ""
+
+
+def _stored(path: Path, top: dict[str, Any]) -> tuple[Stored[int, Taken], Stored[tuple[str, str], int]]:
+    place = top["number"], top["generation"]
+    return Stored(path, "entries", *place, Taken.restored), Stored(path, "runs", *place, int)
+
+
+def entry_events(chain: Chain, taken: Taken, entry: int) -> tuple[Event, Event]:
+    """The reservation of an entry and its last event, as they were counted; refuses others."""
+    found = []
+    for number, counted in ((entry, taken.reserved), (taken.number, taken.hash)):
+        event = chain.event(number)
+        if event is None or event.hash != counted or not event.intact:
+            raise LedgerTamperedError(
+                f"event {number} of the ledger is missing, or was changed after it was counted. {SEE}"
+            )
+        found.append(event)
+    return found[0], found[1]
 
 
 _REPLAYS: dict[str, Replay] = {}
@@ -313,7 +379,7 @@ def replayed(chain: Chain) -> Replay:
     head = chain.head()
     known = _REPLAYS.get(head.ledger)
     if known is None or not chain.holds(known.number, known.hash):
-        known = Replay()
+        known = Replay.kept(chain, head.ledger)
     now = known
     added: Iterable[Event] = ()
     if known.number != head.number:
@@ -332,6 +398,8 @@ def replayed(chain: Chain) -> Replay:
         raise LedgerTamperedError(
             f"the head of the ledger names other last events than there are: it is damaged. {SEE}"
         )
+    if chain.appended is None:  # what this transaction adds may yet be undone
+        now = now.keep(head.ledger)
     _REPLAYS[head.ledger] = now
     for ledger in list(_REPLAYS)[:-KEPT]:
         _REPLAYS.pop(ledger, None)

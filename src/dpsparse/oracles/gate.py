@@ -239,7 +239,7 @@ def check_answerable(kind: type, ask: Ask, *, together: bool, noisy: bool = True
 
 def check_plan(plan: Plan, *, together: bool, noisy: bool = True) -> None:
     """Refuse a plan that names a kind of query which cannot be answered; arguments as in `check_answerable`."""
-    for ask in _asks(plan):
+    for ask in asks_of(plan):
         if ask.question is not None:
             if ask.question not in _NAMED:
                 raise PrivacyError(f"ask {ask.name!r}: there is no kind of question {ask.question!r}.")
@@ -250,7 +250,7 @@ def check_by_unit(plan: Plan) -> None:
     """Refuse a plan of which a kind of query bounds what one row adds, and not what all rows of a unit add."""
     if plan.local:
         raise PrivacyError(f"asks of devices {NOT_BY_UNIT} In the local model each person speaks for one record.")
-    for ask in _asks(plan):
+    for ask in asks_of(plan):
         if ask.question is not None and ask.question in _NAMED:
             refuse_rows_alone(_NAMED[ask.question])
 
@@ -268,14 +268,15 @@ def refuse_rows_alone(kind: type) -> None:
 
 def needs_all_rows(plan: Plan) -> bool:
     """Whether a plan asks for what is no sum, so that rows must be in one place: public."""
-    asks = [_NAMED.get(ask.question) for ask in _asks(plan) if ask.question is not None]
+    asks = [_NAMED.get(ask.question) for ask in asks_of(plan) if ask.question is not None]
     return plan.local or any(kind in STATISTICS for kind in asks)
 
 
-def _asks(plan: Plan) -> Iterator[Ask]:
+def asks_of(plan: Plan) -> Iterator[Ask]:
+    """The asks of a plan, of its branches and of its parts."""
     yield from plan.asks
     for follower in (*(branch for _, branch in plan.branches), *plan.parts):
-        yield from _asks(follower)
+        yield from asks_of(follower)
 
 
 def sample_rate(ask: Ask) -> float | None:

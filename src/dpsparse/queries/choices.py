@@ -105,7 +105,7 @@ def weights_below(values: Vector, weights: Integers, grid: Vector) -> Integers:
     """Summed weights of the values that are at most each point of a grid."""
     order = np.argsort(values, kind="stable")
     sums = np.r_[np.zeros(1, dtype=np.int64), np.cumsum(weights[order])]
-    return sums[np.searchsorted(values[order], grid, side="right")]
+    return np.asarray(sums[np.searchsorted(values[order], grid, side="right")], dtype=np.int64)
 
 
 def rounded_scores(ends: list[int]) -> Vector:

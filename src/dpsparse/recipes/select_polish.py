@@ -69,6 +69,14 @@ class SelectPolish(PrivateRecipe):
       times;
     * a step is shortened to where the Gram matrix, less 1.5 standard deviations of its noise, says
       that it would overshoot;
+    * **scales**: the first answers about the start, residuals, row lengths and the spread of the score
+      have a level :math:`N\sqrt f` of 25 each, within 30 % of the budget. Below a level of 18 the
+      constant is all that is released. Later answers are looked for near the last one: residuals of
+      numbers within .4 and 1.1 of it, clips within .2 and 4 typical residuals, lengths from .4 of
+      what is expected upwards;
+    * new coefficients are taken in part :math:`v/(v+r)`, where v is what coefficients that explain
+      all of the target together would have, and so are steps of the intercept;
+    * **finish**, 2 to 10 %: the slope of the target on the score, as in `tables`;
     * a step is taken in part :math:`\gamma = v/(v+r)` on coordinates that have a value: r is the
       noise in the step, v the error it should repair;
     * at the end :math:`w_j \leftarrow w_j\max(0, 1-(t_j/|w_j|)^4)`, where :math:`t_j^2` is the

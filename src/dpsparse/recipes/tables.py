@@ -29,37 +29,49 @@ class Tables(PrivateRecipe):
     of grids. With :math:`N = n\mu` for the Gaussian budget :math:`\mu` (doubled for add-remove) and
     :math:`\kappa = N/(2d)`:
 
-    * **start**: the median of the targets, or half the log-odds of the class share;
+    * **constant**: where one query would be left with a level :math:`N\sqrt f` below 12 (classes 10),
+      the median, shrunk by :math:`N^2/(N^2 + 64)`, or the class share is all that is released;
+    * **start**: the median of the targets, or the log-odds of the class share, which is shrunk to one
+      half by its noise;
     * **means** :math:`\tilde\mu` of the columns, 4 %, of rows cut to 1.2 times the 70 % quantile of
       their length; then once more from there, where rows are shorter. Each is believed as far as
       the most likely law of all of them says (see `algorithms.column_locations`);
     * **whitening** :math:`\tilde M`, 12 %: the inverse root of a Gram matrix that is the identity
       as far as it is noise; asked for where its noise is below 8 mean eigenvalues, and fewer than
-      60 columns or a `sparsity` are given;
+      60 columns or a `sparsity` are given, or steps are of second order;
     * **length** :math:`\tilde R`: 1.2 times the 70 % quantile of row lengths in these coordinates;
     * **phases** of 15, 25 and 60 % of the rest (classes: one, and momentum .7 in the place of .9,
       in a third of the steps): the clip :math:`\tilde C` is 1.3 times (more from
-      :math:`\kappa = 25` on) the 65 % quantile of the sizes of gradients (classes: 0.45), the
-      path's length :math:`\tau = \nu N\sqrt f/2`, with :math:`\nu` = 0.5 in the first phase, and
-      then more the more the clip fell, 0.25 to 1.2 (classes: 1). Each turn's budget is proportional
-      to its step; the result is the average of the path behind a burn-in. From 300 columns on w is
-      soft-thresholded at .7 standard deviations of its noise;
-    * **slope**, regression with :math:`\kappa < 10`: the slope of the target on the score in two
-      private dimensions. The score is drawn back to the constant where it is clearly below 1;
-    * **finish**, squared loss where noise allows it, 2 %: the mean residual within 5 clips moves
-      the constant, as far as it exceeds twice its noise; clips near the middle of a skewed
+      :math:`\kappa = 25` on) the 65 % quantile of the sizes of gradients, looked for within 1/5 and
+      1.3 of the last clip after the first phase; for classes it is
+      :math:`.45\min(2.5, \max(1, (\kappa/12)^{.4}))`, so that it holds no slope back where records
+      are many. The path's length is :math:`\tau = \nu N\sqrt f/2` (classes: over the clip), with
+      :math:`\nu` = 0.5 in the first phase, and then more the more the clip fell, 0.25 to 1.2
+      (classes: 1). Each turn's budget is proportional to its step; the result is the average of the
+      path behind a burn-in. From 300 columns on w is soft-thresholded at .7 standard deviations of
+      its noise;
+    * **second order**, where :math:`\kappa \ge 40`, no `sparsity` is given and the noise of the Gram
+      matrix is below .25 (classes .5) of its mean eigenvalue: phases of 10, 20 and 70 %, of 5, 5
+      and 12 (classes 7) steps :math:`w \leftarrow w - H^{-1}\tilde g`, in the last phase averaged by
+      their precision. For classes 8 % are spent on a Hessian after each of the first two phases;
+    * **finish**, :math:`\kappa < 40` (classes 200), 3 to 10 %: the slope of the target on the score
+      in two private dimensions. The score is drawn back to the constant where it is clearly below
+      1; for classes it is also lengthened where it is clearly above, and the constant follows. A
+      score that spreads more than the target did is dropped;
+    * **mean residual**, squared loss where noise allows it, 2 %: the mean residual within 5 clips
+      moves the constant, as far as it exceeds twice its noise; clips near the middle of a skewed
       target would leave a bias;
-    * questions have 6 % in all, more where N is small; with :math:`N < 110` there are no means, no
-      whitening and no slope, and :math:`\nu` begins at 0.35. Where one question would be left with
-      a level below 12, the median is all that is released (classes: below 10, public guesses take
-      the place of questions; with :math:`N < 10` the class share is all).
+    * scalar queries have 6 % in all, more where N is small; with :math:`N < 110` there are no means
+      and no whitening, a finish for numbers with :math:`\kappa < 1` only, and :math:`\nu` begins at
+      0.35.
 
-    **Few coefficients or many?** From 60 columns on, without `sparsity`, phases have 12, 23 and 65
-    %. After each of the first two the likelihood of the released gradients under few and under many
-    true coefficients is compared, which costs nothing; where few explain them, select_polish goes
-    on with what is left, at the same price, and with the means that are known. Nothing is lost
-    where many are needed. Where columns are rare indicators, whose means lie near an end of their
-    bounds, whole gradients cost less than selections, and the path goes on.
+    **Few coefficients or many?** From 60 columns on, without `sparsity` and with steps of first order,
+    phases have 12, 23 and 65 %. After each of the first two, what few and what many coefficients are
+    expected to explain is computed from the released gradients, which costs nothing; where few
+    explain 1.3 (after the second .8) times what many do, select_polish goes on with what is left,
+    at the same price, and with the means that are known. Where columns are rare indicators, whose
+    means lie near an end of their bounds, whole gradients cost less than selections, and the path
+    goes on.
 
     With `sparsity` the largest coefficients in units of their columns' half-widths are kept after
     the first phases, and the last phase runs on them alone, whitened by a Gram matrix of their own.

@@ -165,7 +165,7 @@ def _record(statement: Statement) -> str:
 def _linear(model: Any) -> SparseLinear:
     """The linear model inside: that of a search, the last step of a pipeline, or itself."""
     found = getattr(model, "best_estimator_", model)
-    found = found.steps[-1][1] if hasattr(found, "steps") else found
+    found = found.steps[-1][1] if hasattr(found, "steps") else getattr(found, "model_", found)
     if not isinstance(found, SparseLinear):
         raise DataError(f"a report is about models of dpsparse, and this is a {type(found).__name__}.")
     return found

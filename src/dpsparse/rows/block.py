@@ -15,6 +15,7 @@ from ..core.facts import Vector
 from .clipping import clipped_parts
 from .kernels.available import narrow_pays
 from .lattice import Lattice
+from .row_terms import RowTerms
 from .units import lengths_of, weights_of
 from .unread import Bits
 
@@ -35,7 +36,8 @@ class Block:
     `csc` is a copy by columns of sparse rows, once it was `asked` for often enough. `alive` is 0
     for records that count as nothing. `clipped` tells, where that is to be counted, how much of
     each record was beyond its bounds; `unread`, where that is to be counted, which cells of it were
-    not understood, eight to a byte.
+    not understood, eight to a byte; `terms` the offset and the weight of each record, where it has
+    them.
 
     `starts` are the first rows of units, where a record is a unit of several rows (`rows.units`):
     each unit stands in one block. `weight` is that of each row in its unit; None where every row is
@@ -54,6 +56,7 @@ class Block:
     unread: Bits | None = None
     starts: Indices | None = None
     weight: Vector | None = None
+    terms: RowTerms | None = None
 
     @property
     def sparse(self) -> bool:
@@ -63,9 +66,9 @@ class Block:
     def rows(self, which: Indices | slice) -> Block:
         """Some of the rows, as a block of their own."""
         part = (self.x[which], self.y[which], self.present[which], self.squares[which], self.largest[which])
-        return Block(
-            *part, False, starts=self.starts_of(which), weight=None if self.weight is None else self.weight[which]
-        )
+        weight = None if self.weight is None else self.weight[which]
+        terms = None if self.terms is None else self.terms.take(which)
+        return Block(*part, False, starts=self.starts_of(which), weight=weight, terms=terms)
 
     def starts_of(self, which: Indices | slice) -> Indices | None:
         """First rows of units among some of the rows; none, so that nothing is summed by unit, if a unit is cut."""
@@ -90,7 +93,12 @@ def owners(x: Any) -> Indices:
 
 
 def clip_and_quantise(
-    x: Matrix, y: Vector, lattice: Lattice, unread: Bits | None = None, starts: Indices | None = None
+    x: Matrix,
+    y: Vector,
+    lattice: Lattice,
+    unread: Bits | None = None,
+    starts: Indices | None = None,
+    terms: RowTerms | None = None,
 ) -> Block:
     """Clip entries, rows and targets, and put them on the lattice; a record that is not finite counts as nothing.
 
@@ -104,14 +112,17 @@ def clip_and_quantise(
         whole = _sparse_block(x, lattice) if sp.issparse(x) else _dense_block(x, lattice)
         stored, finite, squares, largest = whole
         finite &= np.isfinite(y)
+        if facts.has_terms:
+            terms, known = (terms or RowTerms()).within(facts, y.size)
+            finite &= known
         target = np.clip(np.where(finite, y, 0.0), -facts.target_bound, facts.target_bound)
         clipped = clipped_parts(x, y, lattice) if facts.counts_clipped else None
         unread = _remembered(unread, y, lattice) if facts.counts_unread else None
     present = finite.astype(float)
     weight = None if starts is None else weights_of(starts, present)
-    return Block(
-        stored, target, present, squares, largest, clipped=clipped, unread=unread, starts=starts, weight=weight
-    )
+    held = terms if facts.has_terms else None
+    more = {"clipped": clipped, "unread": unread, "starts": starts, "weight": weight, "terms": held}
+    return Block(stored, target, present, squares, largest, **more)  # type: ignore[arg-type]
 
 
 def _remembered(unread: Bits | None, y: Vector, lattice: Lattice) -> Bits:

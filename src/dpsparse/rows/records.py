@@ -28,6 +28,7 @@ from ..core.facts import Vector
 from .cells import cell_number
 from .file_records import ClusterRecords, FileRecords
 from .lattice import BLOCK_ROWS
+from .row_terms import RowTerms
 from .shapes import Basis
 from .units import Indices, Units, cut_at
 from .unread import Bits, UnreadCells, unread_of
@@ -66,6 +67,8 @@ class Records:
         Whether rows come sparse.
     unread : UnreadCells or None
         Which cells of the table behind the rows were not understood, where whoever encoded it says so: **private**.
+    terms : RowTerms or None
+        Offsets and weights of the records, where a fit was given some: **private**.
     units : Units or None
         Whose rows are whose; None: every row is a record. **private**.
     starts : array of int or None
@@ -94,6 +97,7 @@ class Records:
         self._scale: Vector | None = None
         self._basis: Basis | None = None
         self.unread = unread_of(X, self.shape[0])
+        self.terms: RowTerms | None = None
         self.units: Units | None = None
         self.starts: Indices | None = None
 
@@ -123,7 +127,7 @@ class Records:
         if self.spread is not None:
             raise DataError("units are not sorted on a cluster yet. Bring the rows to one machine, sorted or not.")
         kept = self if self._stored is None else Records(self._stored.rows(0, self.shape[0])).expanded(self._basis)
-        kept._scale = self._scale
+        kept._scale, kept.terms = self._scale, self.terms
         here = np.array_equal(order, np.arange(self.shape[0]))
         found = copy(kept) if here else kept.take(order)
         found.units, found.starts = None, self.units.starts
@@ -179,6 +183,7 @@ class Records:
         found = found.expanded(self._basis)
         found._scale = self._scale
         found.unread = None if self.unread is None else self.unread.take(which)
+        found.terms = None if self.terms is None else self.terms.take(which)
         found.units = None if self.units is None else self.units.take(which)
         return found
 
@@ -210,14 +215,25 @@ class Records:
         """Which cells of some rows were not understood, eight to a byte; None where rows do not say."""
         return None if self.unread is None else self.unread.bits[start:stop]
 
+    def with_terms(self, terms: RowTerms | None) -> Records:
+        """The same rows with offsets and weights."""
+        found = copy(self)
+        found.terms = terms
+        return found
+
+    def beside(self, start: int, stop: int) -> tuple[Bits | None, Indices | None, RowTerms | None]:
+        """What `clip_and_quantise` takes of some rows beside the rows and their targets."""
+        terms = None if self.terms is None else self.terms.take(slice(start, stop))
+        return self.bits(start, stop), self._starts(start, stop), terms
+
     def blocks(self, targets: Vector, start: int = 0, stop: int | None = None) -> Iterator[tuple[Raw, Vector]]:
         """Rows and their targets, some at a time."""
         return ((x, y) for x, y, *_ in self.records(targets, start, stop))
 
     def records(
         self, targets: Vector, start: int = 0, stop: int | None = None
-    ) -> Iterator[tuple[Raw, Vector, Bits | None, Indices | None]]:
-        """Rows, their targets, which of their cells were not understood, and first rows of units, some at a time."""
+    ) -> Iterator[tuple[Raw, Vector, Bits | None, Indices | None, RowTerms | None]]:
+        """Rows, their targets, and what stands beside them (`beside`), some at a time."""
         stop = self.shape[0] if stop is None else stop
         step = BLOCK_ROWS if self.sparse else max(1, min(BLOCK_ROWS, BLOCK_ENTRIES // max(1, self.shape[1])))
         edges = range(start, stop, step) if self._stored is None else self._stored.cut(STORED_ENTRIES)
@@ -226,7 +242,7 @@ class Records:
             cuts = cut_at(self.starts, self.shape[0], cuts)
         for first, last in pairwise(cuts):
             if first < last:
-                yield self.rows(first, last), targets[first:last], self.bits(first, last), self._starts(first, last)
+                yield self.rows(first, last), targets[first:last], *self.beside(first, last)
 
     def _starts(self, first: int, last: int) -> Indices | None:
         """First rows of the units between two rows, of which the first is one."""

@@ -16,6 +16,7 @@ from ..core.facts import Vector
 from .block import Block, Indices, Matrix
 from .kernels.available import narrow_pays
 from .narrow import narrow
+from .row_terms import RowTerms
 from .scratch import Scratch, Space
 from .unread import Bits
 
@@ -54,6 +55,12 @@ class ScratchBlock(Block):
         bits = [piece.unread.reshape(-1) for piece in pieces if piece.unread is not None]
         self._unread = scratch.put(bits) if bits else None
         self._clipped = scratch.put([part.reshape(-1) for part in remembered]) if remembered else None
+        self._terms = [
+            scratch.put(parts)
+            if (parts := [v for p in pieces if (v := getattr(p.terms, name, None)) is not None])
+            else None
+            for name in ("offset", "weight")
+        ]
 
     @property
     def count(self) -> int:
@@ -115,6 +122,12 @@ class ScratchBlock(Block):
         return None if self._unread is None else self._scratch.get(self._unread).reshape(self._shape[0], -1)
 
     @property
+    def terms(self) -> RowTerms | None:  # type: ignore[override]
+        """Offset and weight of each record, where it has them."""
+        found = (None if part is None else self._scratch.get(part) for part in self._terms)
+        return RowTerms(*found) if any(part is not None for part in self._terms) else None
+
+    @property
     def sparse(self) -> bool:
         """Whether zeros are left out."""
         return self._sparse
@@ -171,6 +184,12 @@ class ScratchRows(Block):
         return None if found is None else found[self._which]
 
     @property
+    def terms(self) -> RowTerms | None:  # type: ignore[override]
+        """Offset and weight of each record, where it has them."""
+        found = self._block.terms
+        return None if found is None else found.take(self._which)
+
+    @property
     def sparse(self) -> bool:
         """Whether zeros are left out."""
         return self._block.sparse
@@ -187,6 +206,5 @@ def compact(block: Block) -> Block:
         x = sp.csr_matrix((narrow(x.data), x.indices.astype(np.int32, copy=False), x.indptr), shape=x.shape)
     else:
         x = narrow(x)
-    return Block(
-        x, block.y, block.present, block.squares, block.largest, whole=False, clipped=block.clipped, unread=block.unread
-    )
+    parts = (x, block.y, block.present, block.squares, block.largest)
+    return Block(*parts, whole=False, clipped=block.clipped, unread=block.unread, terms=block.terms)

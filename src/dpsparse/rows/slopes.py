@@ -10,6 +10,7 @@ from ..core.facts import Vector
 from ..queries.losses import Loss
 from .block import Block, Indices
 from .kernels import products
+from .row_terms import RowTerms
 from .sampling import PoissonSample
 from .shard import Shard
 
@@ -22,15 +23,26 @@ def slopes(loss: Loss, margins: Vector, block: Block) -> Vector:
 
     Margins come one after the other in memory, so that a vectorised function treats each row alike
     wherever it stands. Where a row has a margin for each class it has a slope for each, and its
-    target comes as a column.
+    target comes as a column. The offset of a record is added to its margins, and its weight multiplies
+    its slopes: before any clip, so that no sensitivity depends on them.
     """
     with np.errstate(all="ignore"):  # a wild iterate must not tell anything through a warning
-        y, alive = (np.ascontiguousarray(v).reshape(-1, *[1] * (margins.ndim - 1)) for v in (block.y, block.present))
+        terms = RowTerms() if block.terms is None else block.terms
+        y, alive = (_column(v, margins) for v in (block.y, block.present))
+        if terms.offset is not None:
+            margins = margins + _column(terms.offset, margins)
         slope = np.asarray(loss.slope(np.ascontiguousarray(margins), y))
+        if terms.weight is not None:
+            slope = slope * _column(terms.weight, margins)
         slope = np.clip(slope, -LARGEST, LARGEST)
         slope[np.isnan(slope)] = 0.0
         slope *= alive
     return slope
+
+
+def _column(values: Vector, margins: Vector) -> Vector:
+    """One number for each row, beside the margins of the row."""
+    return np.ascontiguousarray(values).reshape(-1, *[1] * (margins.ndim - 1))
 
 
 def exact_gradient(

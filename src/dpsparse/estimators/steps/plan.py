@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ...accounting.costs.base import Cost
 from ...accounting.costs.fixed import FixedCost, calibrate
+from ...accounting.costs.plan import PlanCost
+from ...accounting.costs.unit import bare_cost
 from ...core import Adjacency, Budget, BudgetError, PrivacyError, checks
 from ...core.plain import Printed
 from ...core.words import statement_page
@@ -154,21 +156,27 @@ def divided(
     if not before:  # alone, it may use any accountant
         foreseen = prepared(whole)
         bill = None if foreseen is None else foreseen.bill
-        return shares, {model: whole}, _promise(whole, gaussian=False) if bill is None else bill
-    careful = _promise(whole, gaussian=whole.mu is not None)
-    budgets = _budgets(careful, shares)
+        return shares, {model: whole}, promise(whole, gaussian=False) if bill is None else bill
+    careful = promise(whole, gaussian=whole.mu is not None)
+    budgets = budgets_of(careful, shares)
     foreseen = prepared(budgets[model])  # refuses a model that cannot be priced
     if foreseen is not None:
         refuse_local(foreseen)
-    bill = None if foreseen is None else foreseen.bill
+    bill = None if foreseen is None or foreseen.bill is None else bare_cost(foreseen.bill)
     discrete = any(step.noise == "exact" for step in priced.values())  # rho-zCDP, and not proven to be mu-GDP
-    if discrete or careful.gaussian or whole.rho is not None or bill is None or not bill.account.exact:
+    if (
+        discrete
+        or careful.gaussian
+        or whole.rho is not None
+        or not isinstance(bill, PlanCost)
+        or not bill.account.exact
+    ):
         return shares, budgets, careful
-    exact = _promise(whole, gaussian=True)
-    return shares, _budgets(exact, shares), exact
+    exact = promise(whole, gaussian=True)
+    return shares, budgets_of(exact, shares), exact
 
 
-def _budgets(total: FixedCost, shares: Mapping[str, float]) -> dict[str, Budget]:
+def budgets_of(total: FixedCost, shares: Mapping[str, float]) -> dict[str, Budget]:
     """The parts of a total, in its language."""
     if total.gaussian:
         return {name: Budget.gdp(math.sqrt(share) * total.mu(), total.adjacency) for name, share in shares.items()}
@@ -191,7 +199,7 @@ def shares_of(priced: Mapping[str, object], given: Mapping[str, float] | None) -
     return {**shares, model: 1.0 - math.fsum(shares.values())}
 
 
-def _promise(whole: Budget, *, gaussian: bool) -> FixedCost:
+def promise(whole: Budget, *, gaussian: bool) -> FixedCost:
     """The whole budget in zCDP or GDP."""
     if whole.epsilon is None:
         return FixedCost(whole.as_rho(), gaussian, whole.relation)

@@ -14,7 +14,9 @@ from ...rows.shapes import SHAPES
 from .formats import Plain, suggestion
 from .rules import ABOVE, BELOW, DECIMALS, ISO, THOUSANDS, strptime_format
 
-ROLES = ("feature", "target", "unit", "id", "ignore")
+#: Roles of columns whose cells are read; and all of them.
+USED = ("feature", "target", "weight", "offset", "exposure", "time", "event", "entry")
+ROLES = (*USED, "unit", "id", "ignore")
 KINDS = ("number", "category", "boolean", "date")
 MATCHES = ("ignore case", "exact")
 #: Rules of reading, and the kinds whose cells they are for; `missing` is for all.
@@ -47,7 +49,8 @@ class Column:
     ----------
     name : str
         As in the header of the table.
-    role : {"feature", "target", "unit", "id", "ignore"}, default="feature"
+    role : str, default="feature"
+        feature, target, weight, offset, exposure, time, event, entry, unit, id or ignore.
         ``unit``: the id of the person, household or firm to whom a promise is made: all rows with the
         same one. ``id``: an id that is not used.
     kind : {"number", "category", "boolean", "date"} or None
@@ -183,7 +186,7 @@ class Column:
 
     def _needs(self) -> tuple[str, ...]:
         """Fields without which it cannot be used."""
-        if self.role not in ("feature", "target"):
+        if self.role not in USED:
             return ()
         return {"number": ("kind", "bounds"), "date": ("kind", "bounds"), "category": ("kind", "categories")}.get(
             str(self.kind), ("kind",)
@@ -216,7 +219,7 @@ class Column:
             yield f"unit must be text, got {self.unit!r}."
 
     def _kind_problems(self) -> Iterator[str]:
-        used = self.role in ("feature", "target")
+        used = self.role in USED
         if self.kind is None:
             if used:
                 yield f"kind is missing. Choose {either(KINDS)}, or give it the role id or ignore."

@@ -10,6 +10,7 @@ from typing import Self
 
 from ...core.regular_files import write_whole
 from ...rows.declared import ColumnBounds
+from .beside import problems_beside
 from .column import Column
 from .formats import DictionaryError, Plain, dictionary_format, dictionary_text, read_plain, suggestion
 
@@ -20,6 +21,7 @@ MOST_COLUMNS = 100_000
 
 COMMENT = """A public data dictionary. Fill in what is null, from a codebook or physical limits and never from the data.
 role: feature, target, unit, id or ignore         kind: number, category, boolean or date
+  (also weight, offset, exposure; and time, event, entry of a survival study)
 bounds: [lowest, highest]                   categories: [a, b, c]; any other label is none of them
 fill: the public value for a gap (optional) reference: the category, or the number, to compare with (optional)
 gap_is_feature: true adds an indicator for gaps (optional)      unit: years (optional)
@@ -178,6 +180,7 @@ class Dictionary:
         units = [column.name for column in self.columns if column.role == "unit"]
         if len(units) > 1:
             yield f"there are {len(units)} units: {', '.join(map(repr, units))}. Keep one; give the others the role id."
+        yield from problems_beside(self)
         if not self.features:
             yield "there is no feature. Give at least one column the role feature."
 

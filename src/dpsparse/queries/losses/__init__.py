@@ -20,6 +20,7 @@ from .rowwise import Blockwise, guard, refuse_mixing, user_defined
 from .softmax import Softmax
 from .squared import Squared
 from .storage import restored_loss, stored_loss
+from .survival import Survival
 
 
 def _log_cosh(margin: Vector, y: Vector) -> Vector:
@@ -48,6 +49,9 @@ LOSSES: tuple[Loss, ...] = (
 #: those above, and users do not name them.
 JOINT: tuple[Softmax, ...] = (Softmax(3), Softmax(20))
 
+#: Losses of estimators of their own. Their curvature is a typical one, so that no minimiser rests on it.
+OF_ESTIMATORS: tuple[Survival, ...] = (Survival(),)
+
 
 def proven(loss: Loss) -> bool:
     """Whether a loss is one of ours, by its exact type, and says that it is convex.
@@ -65,6 +69,7 @@ def proven(loss: Loss) -> bool:
 __all__ = [
     "JOINT",
     "LOSSES",
+    "OF_ESTIMATORS",
     "Blockwise",
     "Custom",
     "Huber",
@@ -74,6 +79,7 @@ __all__ = [
     "Poisson",
     "Softmax",
     "Squared",
+    "Survival",
     "classes_of",
     "guard",
     "joint_of",

@@ -59,7 +59,7 @@ def user_defined(loss: Loss) -> bool:
     """
     return not any(
         type(loss) is type(own) and loss.rowwise  # type: ignore[attr-defined]
-        for own in (*losses.LOSSES, *losses.JOINT)
+        for own in (*losses.LOSSES, *losses.JOINT, *losses.OF_ESTIMATORS)
     )
 
 

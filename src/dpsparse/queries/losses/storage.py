@@ -44,7 +44,7 @@ class Unstored:
 def stored_loss(loss: Loss) -> dict[str, Any]:
     """A loss as plain values: its class and the fields that differ from the defaults."""
     kind = type(loss).__name__
-    if any(type(loss) is type(own) for own in losses.LOSSES):
+    if any(type(loss) is type(own) for own in (*losses.LOSSES, *losses.OF_ESTIMATORS)):
         changed = {
             f.name: getattr(loss, f.name)
             for f in fields(loss)  # type: ignore[arg-type]
@@ -61,5 +61,5 @@ def restored_loss(values: dict[str, Any]) -> Loss:
     kind = values.pop("loss")
     if kind == "Unstored":
         return Unstored(**values)
-    kinds = {type(own).__name__: type(own) for own in losses.LOSSES}
+    kinds = {type(own).__name__: type(own) for own in (*losses.LOSSES, *losses.OF_ESTIMATORS)}
     return kinds[kind](**values)

@@ -19,10 +19,13 @@ from ...core import DataError
 from ...estimators import SparseClassifier, SparseRegressor
 from ...io.files import Table, read_table
 from ...recipes import registry
+from .scores import EDGE, class_scores, number_scores
 from .study import Cell, StudyClaim
 
 #: Methods that stand beside recipes: the best constant of the training rows, and scikit-learn without privacy.
 CONSTANT, WITHOUT = "constant", "non-private"
+#: What is measured; results of runs that measured something else are not taken for these.
+SCORES = "error, AUC, log-loss, deviance, slope, shift"
 
 
 def register_file(path: Path) -> list[str]:
@@ -82,7 +85,7 @@ class OwnData:
 
         Results of other runs are therefore not taken for these.
         """
-        settings = (self.task, self.target, self.test_part, sorted(self.settings.items()))
+        settings = (SCORES, self.task, self.target, self.test_part, sorted(self.settings.items()))
         found = hashlib.sha256(repr(settings).encode())
         for path in (self.data, *self.files):
             found.update(hashlib.sha256(path.read_bytes()).digest())
@@ -117,7 +120,10 @@ class OwnData:
         ]
 
     def run(self, cell: Cell) -> dict[str, float]:
-        """Split, fit, and measure on the rows that were held out."""
+        """Split, fit, and measure on the rows that were held out.
+
+        Deviance, slope and shift are those of `scores`; a model whose predictions are all equal has no slope.
+        """
         table = _table(self.data, self.target)
         order = np.random.default_rng(cell.seed).permutation(table.X.shape[0])
         held = order[: max(1, round(self.test_part * order.size))]
@@ -132,13 +138,17 @@ class OwnData:
         if hasattr(model, "coef_"):
             found["nonzero"] = float(np.count_nonzero(model.coef_))
         if self.task == "regression":
-            return {"mse": float(np.mean((model.predict(X) - y) ** 2)), **found}
-        chances = np.clip(model.predict_proba(X), 1e-12, 1.0)
+            predicted = np.asarray(model.predict(X), float)
+            return {"mse": float(np.mean((predicted - y) ** 2)), **number_scores(predicted, y), **found}
         columns = {label: place for place, label in enumerate(model.classes_.tolist())}
-        given = np.array(
-            [chances[row, columns[label]] if label in columns else 1e-12 for row, label in enumerate(y.tolist())]
-        )
-        return {"error": float(np.mean(model.predict(X) != y)), "log-loss": float(-np.log(given).mean()), **found}
+        chances = np.asarray(model.predict_proba(X), float)
+        unseen = [label for label in dict.fromkeys(y.tolist()) if label not in columns]  # they get no probability
+        columns |= {label: len(columns) + place for place, label in enumerate(unseen)}
+        chances = np.hstack([chances, np.zeros((len(chances), len(unseen)))])
+        places = np.array([columns[label] for label in y.tolist()])
+        loss = -np.log(np.clip(chances[np.arange(places.size), places], EDGE, 1.0)).mean()
+        error = float(np.mean(model.predict(X) != y))
+        return {"error": error, "log-loss": float(loss), **class_scores(chances, places), **found}
 
     def _model(self, cell: Cell) -> Any:
         from sklearn.dummy import DummyClassifier, DummyRegressor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+from ...algorithms.engine import ReleasesConstant
 from ...core import HopelessFitWarning, Statement
 from ...fitting import FitPlan, Shape, substituted
 from ...fitting.statement import draft_fit
@@ -21,6 +22,12 @@ def hopeless(prepared: FitPlan, shape: Shape) -> str:
     """
     if prepared.priced is None:
         return ""
+    if isinstance(prepared.solver, ReleasesConstant) and prepared.solver.constant_only(prepared.facts):
+        facts = prepared.facts
+        return (
+            f"Noise hides the signal: with {facts.n_rows} rows and {facts.n_features} features only the "
+            "constant is released, and all of the budget is spent on it."
+        )
     verdict, why = Forecast.of(prepared, shape).verdict()
     return why if verdict == "hopeless" else ""
 

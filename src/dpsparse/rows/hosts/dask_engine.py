@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import DataError
+from ...core.errors import DataError, RetryLaterError
 from ...core.release import Origin
 from .disk import Tell
 from .partial import PartialSum, refuse_other_release
@@ -54,6 +55,10 @@ PATIENCE = 600.0
 #: How often a question is asked again, because workers were lost on the way.
 ATTEMPTS = 20
 
+GONE = (
+    "the scheduler of the cluster does not answer any more. Start it again, then run the same again: with a run_id and a "
+    "folder for resume it goes on where it stopped."
+)
 LOST = "workers of the cluster were lost again and again, and parts of the rows with them. Look at the scheduler's log."
 
 
@@ -74,7 +79,9 @@ class DaskEngine:
     """
 
     def __init__(self, parts: Sequence[Any], client: Client) -> None:
-        for worker, found in client.run(Origin.here, on_error="return").items():
+        with lost_scheduler():
+            origins = client.run(Origin.here, on_error="return")
+        for worker, found in origins.items():
             if not isinstance(found, Origin):
                 raise DataError(NOT_INSTALLED.format(worker=f"the worker at {worker}"))
             refuse_other_release(found)
@@ -92,10 +99,11 @@ class DaskEngine:
         from distributed import wait
 
         run = delayed(function, pure=False)
-        futures = self._client.compute([run(part) for part in self._parts], retries=2)
-        wait(futures)
-        # the engine's own errors may quote a value
-        return [future.result() if future.status == "finished" else WorkerRefusal(UNREAD) for future in futures]
+        with lost_scheduler():
+            futures = self._client.compute([run(part) for part in self._parts], retries=2)
+            wait(futures)
+            # the engine's own errors may quote a value
+            return [future.result() if future.status == "finished" else WorkerRefusal(UNREAD) for future in futures]
 
     def hold(self, order: BuildSpec, own: Sequence[PartSpec], tell: Tell | None) -> DaskHolding:
         """Build every part where the engine puts it."""
@@ -115,8 +123,9 @@ class DaskHolding:
         self._parts = list(parts)
         self._lanes: list[tuple[str, list[Future]]] = []
         try:
-            self._settle(tell)
-            self.reports = self._build_reports()
+            with lost_scheduler():
+                self._settle(tell)
+                self.reports = self._build_reports()
         except BaseException:
             self.close()
             raise
@@ -128,13 +137,14 @@ class DaskHolding:
 
     def ask(self, packed: bytes) -> PartialSum | WorkerRefusal:
         """The sum of all parts."""
-        for _ in range(ATTEMPTS):
-            if not self._lanes:
-                self._settle()
-            found = self._asked(packed)
-            if found is not None:
-                return found
-            self._lanes = []  # parts are elsewhere by now
+        with lost_scheduler():
+            for _ in range(ATTEMPTS):
+                if not self._lanes:
+                    self._settle()
+                found = self._asked(packed)
+                if found is not None:
+                    return found
+                self._lanes = []  # parts are elsewhere by now
         raise DataError(LOST)
 
     def close(self) -> None:
@@ -172,6 +182,8 @@ class DaskHolding:
         from distributed import as_completed
 
         for done, part in enumerate(as_completed(self._parts), 1):
+            if part.status != "finished" and self._client.status != "running":
+                raise RetryLaterError(GONE)
             if part.status != "finished":  # a task of others failed, or rows without a source were lost
                 raise DataError(UNREAD)
             if tell is not None:
@@ -244,6 +256,7 @@ async def _gathered(client: Client, roots: Sequence[Future], needed: set[str]) -
                 return None
     finally:
         waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)  # else its error is printed when it is collected
 
 
 def _answer(lane: Sequence[WorkerShard], message: NDArray[np.uint8]) -> PartialSum | WorkerRefusal:
@@ -252,6 +265,17 @@ def _answer(lane: Sequence[WorkerShard], message: NDArray[np.uint8]) -> PartialS
 
 def _reports(lane: Sequence[WorkerShard]) -> list[BuildReport]:
     return [held.report() for held in lane]
+
+
+@contextmanager
+def lost_scheduler() -> Iterator[None]:
+    """Say in our words that the scheduler is gone; what the engine says may quote anything."""
+    from distributed.comm import CommClosedError
+
+    try:
+        yield
+    except (CommClosedError, OSError, TimeoutError):
+        raise RetryLaterError(GONE) from None
 
 
 def workers_of(client: Client) -> dict[str, int]:

@@ -93,8 +93,8 @@ class DiskHost:
         """Clip all rows piece by piece and write them, some pieces as one block."""
         pieces, held, rows, number = list[Block](), 0, 0, 0
         for start, stop in pairwise(source.cut(room.piece_entries)):
-            bits = source.bits(start, stop)
-            piece = compact(clip_and_quantise(source.rows(start, stop), targets[start:stop], self.lattice, bits))
+            more = source.beside(start, stop)
+            piece = compact(clip_and_quantise(source.rows(start, stop), targets[start:stop], self.lattice, *more))
             size = piece.x.data.size if piece.sparse else piece.x.size
             if pieces and (held + size > room.entries or rows + stop - start > BLOCK_ROWS):
                 yield ScratchBlock(self._scratch, pieces, number)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import pickle
 import sys
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -83,12 +84,14 @@ def cluster_of(address: str) -> Iterator[SparkSession]:
         for name, value in LOOPBACK.items():
             builder = builder.config(name, value)
     elif address != "spark":
-        builder = builder.master(address)
+        builder = builder.master(address).config("spark.ui.showConsoleProgress", "false")
     running = SparkSession.getActiveSession()
     try:
         session = builder.getOrCreate()
     except Exception:  # a page of Java
         raise DataError(f"there is no Spark master at {address}, or no Java on this machine.") from None
+    if running is None:
+        session.sparkContext.setLogLevel("OFF")  # its warnings quote cells, and go to the terminal of the driver
     try:
         yield session
     finally:
@@ -240,7 +243,8 @@ def open_collection(
 ) -> ClusterRows:
     """A Spark frame as rows on its cluster; every partition is a part.
 
-    The frame is cached, so that its partitions stay as they are.
+    The frame is cached, so that its partitions stay as they are, and removed from the cache after
+    the fit; one that was cached before stays.
 
     Parameters
     ----------
@@ -256,9 +260,11 @@ def open_collection(
         raise DataError("the target of a Spark frame is one of its columns: give its name.")
     if y is not None and y not in X.columns:
         raise DataError(f"the frame has no column {y!r}. Name the target's column.")
-    if not X.is_cached:
-        X = X.persist()
-    return ClusterRows.open(SparkEngine(X, partial(_table, y, wrap)), gather_arrays)
+    mine = not X.is_cached
+    engine = SparkEngine(X.persist() if mine else X, partial(_table, y, wrap))
+    if mine:  # who caches raw rows removes them: when the fit ends or fails, and nobody holds the engine any more
+        weakref.finalize(engine, X.unpersist)
+    return ClusterRows.open(engine, gather_arrays)
 
 
 def _table(target: str | None, wrap: Callable[[RawPart], RawPart] | None, batches: Iterable[RecordBatch]) -> RawPart:

@@ -5,7 +5,7 @@ carries them within one process, ``dpsparse.sites.federated.flower`` by Flower (
 ``dpsparse.neural`` has the same for networks of PyTorch (extra ``torch``).
 """
 
-from ..rounds import FileStore, MemoryStore, MessageError
+from ..rounds import FileStore, MemoryStore, MessageError, RunPausedError
 from .certificate import Certificate, Federation
 from .grid import Grid
 from .messages import Report, Task
@@ -23,6 +23,7 @@ __all__ = [
     "MessageError",
     "Protocol",
     "Report",
+    "RunPausedError",
     "Server",
     "Site",
     "SiteData",

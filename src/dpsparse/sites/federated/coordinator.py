@@ -130,6 +130,11 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
         return tuple(self.protocol.sites[i] for i in self._invited)
 
     @property
+    def heard(self) -> frozenset[str]:
+        """The sites whose reports were taken in this round. Where they are drawn by coins: **secret**."""
+        return frozenset(self.protocol.sites[i] for i in self._reports)
+
+    @property
     def secret(self) -> bool:
         """Whether who is asked, and how many answer, is for this server alone: where it protects whole sites."""
         return self._noise is not None
@@ -244,7 +249,7 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
         saved, state = Saved.read(path), arguments.pop("state", None)
         if state is not None and not same_file(path, state):
             raise PrivacyError("a run goes on with its own state: leave state=None.")
-        return cls(trained, **arguments, state=path, nonce=saved.nonce or NO_NONCE)
+        return cls(trained, **{**arguments, "state": path, "nonce": saved.nonce or NO_NONCE})
 
     def _begin(self, nonce: str | None) -> None:
         """Write the first state of a new run; or read that of the run whose nonce is given."""
@@ -322,18 +327,19 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
         self._take_kept_reports()
 
     def _take_kept_reports(self) -> None:
-        """Take the reports of the open round that came after the state was written."""
+        """Take the reports of the open round that came after the state was written, and remove older ones."""
         assert self._store is not None
-        for site in sorted(set(self._invited) - set(self._reports)):
+        for site, name in enumerate(self.protocol.sites):
             kept = self._store.kept(site)
-            if kept is None:
-                continue
             try:
-                report = Report.from_bytes(kept)
-                if (report.run, report.round, report.site) == (self.protocol.identity, self.round, site):
+                if kept is None or site in self._reports:
+                    continue
+                if Report.from_bytes(kept).round == self.round:
                     self.receive(kept)
+                else:
+                    self._store.forget(site)
             except MessageError as error:  # sites send it again
-                log_event("report refused", site=self.protocol.sites[site], reason=str(error))
+                log_event("report refused", site=name, reason=str(error))
 
     def _skip_closed_rounds(self) -> None:
         """Go on after the last round that was noted as closed."""

@@ -2,9 +2,11 @@
 
 Thin: everything that matters is in `Site` and `Server`.
 
-A node is asked for its certificate once (a *query*), and for a report in every round (*train*).
-Messages of ours are bytes inside a record of Flower's; what a site refuses comes back in words that
-tell nothing of it. Flower is imported when a function here is called.
+A node is asked for its certificate when it appears (a *query*), for a report in every round
+(*train*), and told when all rounds are closed (*evaluate*). Each message carries the protocol, so
+that a node needs to remember nothing between them. Messages of ours are bytes inside a record of
+Flower's; what a site refuses comes back in words that tell nothing of it. Flower is imported when a
+function here is called.
 
 The local model (`dpsparse.local`) is carried in the same way: a node is then one person's device.
 Nodes are dealt into as many groups as the protocol has rounds, by their numbers alone; each is
@@ -18,6 +20,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +29,7 @@ from ...core.log import log_event
 from ...estimators.linear import SparseLinear
 from ..local import Device
 from ..local import Server as LocalServer
-from ..rounds import MessageError
+from ..rounds import MessageError, RunPausedError
 from .certificate import Certificate
 from .messages import Report
 from .protocol import Protocol
@@ -44,8 +47,11 @@ Content = dict[str, Any]
 RECORD = "dpsparse"
 #: How often a round that may not be closed yet is asked again.
 ATTEMPTS = 3
-#: Seconds between looks for nodes.
+#: Seconds between looks for nodes and replies.
 PAUSE = 0.5
+#: Seconds until a message that was not answered is sent again, doubled each time: a site that was
+#: restarted may never have seen it, and one that works on it gives one answer to both.
+REPEAT = 60.0
 
 #: Sites of this process, by run and node. An app itself holds none: the simulation engine sends it to other processes.
 _SITES: dict[tuple[bytes, int], Site] = {}
@@ -87,32 +93,24 @@ def client_app(join: Join) -> ClientApp:
     from flwr.clientapp import ClientApp
 
     app = ClientApp()
-    app.query()(partial(_tell, join))
+    app.query()(partial(_answer, join))
     app.train()(partial(_answer, join))
+    app.evaluate()(partial(_answer, join))
     return app
 
 
-def _tell(join: Join, message: Message, context: Context) -> Message:
-    """What this site promises."""
-    from flwr.app import ConfigRecord
-
-    def answer() -> Content:
-        text = str(message.content[RECORD]["protocol"])
-        said = _site(join, text, context).certificate()
-        context.state[RECORD] = ConfigRecord({"protocol": text})
-        return {"certificate": said}
-
-    return reply_with(message, answer)
-
-
 def _answer(join: Join, message: Message, context: Context) -> Message:
-    """The report of a round."""
+    """The report of a round, the certificate of the site, or a word that the end of the run was noted."""
 
     def answer() -> Content:
-        if RECORD not in context.state:
-            raise MessageError("this node was asked for a report before it was asked for its certificate.")
-        site = _site(join, str(context.state[RECORD]["protocol"]), context)
-        return {"report": site.answer(bytes(message.content[RECORD]["task"]))}
+        asked = message.content[RECORD]
+        site = _site(join, str(asked["protocol"]), context)
+        if "task" in asked:
+            return {"report": site.answer(bytes(asked["task"]))}
+        if "end" in asked:
+            site.finish(bytes(asked["end"]))
+            return {"finished": True}
+        return {"certificate": site.certificate()}
 
     return reply_with(message, answer)
 
@@ -158,13 +156,18 @@ def server_app(
     Parameters
     ----------
     make : function of a Context
-        The server: new, or resumed from its state.
+        The server: use ``Server.open(path, ...)``, so that the same command goes on after a crash.
     done : function of the fitted estimator and the server
         What to do with the model.
     timeout : float
         Seconds that a round waits for reports.
     wait : float
-        Seconds to wait until as many nodes are there as the protocol has sites; then it goes on with those that are.
+        Seconds to wait for a site that is not there, or was lost, before a round is closed without it.
+
+    Raises
+    ------
+    RunPausedError
+        By the app, if too few sites have answered. The state is saved: run the same again to go on.
     """
     require_flower()
     from flwr.serverapp import ServerApp
@@ -183,45 +186,162 @@ def run_rounds(server: Server, grid: Grid, *, timeout: float = 3600.0, wait: flo
     """All rounds that are left over a grid of Flower, and the model.
 
     A node that does not answer, answers late, or with something that is refused, is left out of its
-    round. Where too few sites have answered for the round to be closed, those that have not are
-    asked again, `ATTEMPTS` times in all; then it is refused.
+    round. A site that comes back, under whichever node, is enrolled again by its certificate, and
+    asked for what is missing. Where too few sites have answered for the round to be closed, those
+    that have not are asked again, `ATTEMPTS` times in all; then the run is paused.
     """
-    nodes = _enrol(server, grid, timeout, wait)
+    carrier = _Carrier(server, grid, timeout, wait)
     while not server.finished:
-        task, turn = server.task(), server.round
-        waiting = {node: name for node, name in nodes.items() if name in server.invited}
-        for attempt in range(ATTEMPTS):
-            for node, content in ask_nodes(grid, "train", waiting, {"task": task}, timeout, f"{turn}"):
-                if _taken(server, nodes[node], content):
-                    waiting.pop(node, None)
-            try:
-                server.close()
-                break
-            except MessageError:
-                if attempt == ATTEMPTS - 1:
-                    raise
+        turn = server.round
+        carrier.run_round()
         log_event("round closed", round=turn, **({} if server.secret else {"sites": server.answered[-1]}))
+    carrier.finish()
     return server.model()
 
 
-def _enrol(server: Server, grid: Grid, timeout: float, wait: float) -> dict[int, str]:
-    """Ask nodes what they promise; the site that each of them is."""
-    nodes = wait_for_nodes(grid, len(server.protocol.sites), wait)
-    found: dict[int, str] = {}
-    protocol = {"protocol": server.protocol.to_json()}
-    for node, content in ask_nodes(grid, "query", nodes, protocol, timeout, "enrol"):
+@dataclass
+class _Sent:
+    """A message under way: its kind, when it was sent last, and after how long it is sent again."""
+
+    kind: str
+    at: float
+    delay: float = REPEAT
+
+
+class _Carrier:
+    """Tasks and reports between a server and the nodes that are there, which may change at any moment."""
+
+    def __init__(self, server: Server, grid: Grid, timeout: float, wait: float) -> None:
+        self.server, self.grid, self.timeout, self.wait = server, grid, timeout, wait
+        #: The node of each site: the one that gave its certificate last.
+        self.nodes: dict[str, int] = {}
+        self._protocol = server.protocol.to_json()
+        self._refused: set[int] = set()
+        self._here: set[int] = set()
+        self._away = dict.fromkeys(server.protocol.sites, time.monotonic())
+        self._sent: dict[int, _Sent] = {}
+        self._ids: dict[str, int] = {}
+
+    def run_round(self) -> None:
+        """Ask until the round can be closed; pause the run if it cannot."""
+        for attempt in range(ATTEMPTS):
+            self._sent.clear()
+            self._refused.clear()
+            self._collect({"task": self.server.task()}, time.monotonic() + self.timeout)
+            try:
+                return self.server.close()
+            except MessageError as error:
+                if attempt == ATTEMPTS - 1:
+                    raise RunPausedError(f"{error} The run is paused: run the same again to go on.") from None
+
+    def finish(self) -> None:
+        """Tell every node that all rounds are closed; one that does not hear it may be told by a later run."""
+        content, end = {"end": self.server.end()}, time.monotonic() + self.wait
+        self._sent.clear()
+        self._here = set(self.grid.get_node_ids())
+        for node in self._here:
+            self._send("evaluate", node, content)
+        self._pull()
+        while self._sent and time.monotonic() < end:
+            time.sleep(PAUSE)
+            self._pull()
+
+    def _collect(self, content: Content, end: float) -> None:
+        """Ask for the reports of the open round until all are there or nobody is left to wait for."""
+        while True:
+            self._look()
+            self._pull()
+            self._ask(content)
+            self._pull()
+            now = time.monotonic()
+            if now >= end or not self._waiting(now):
+                return
+            time.sleep(PAUSE)
+
+    def _look(self) -> None:
+        """See which nodes are there, and ask new ones which site they are."""
+        self._here = set(self.grid.get_node_ids())
+        for node in self._here - set(self.nodes.values()) - self._refused:
+            self._send("query", node, {})
+        for node in set(self._sent) - self._here:
+            del self._sent[node]
+        now = time.monotonic()
+        for name in self._away:
+            if self.nodes.get(name) in self._here:
+                self._away[name] = now
+
+    def _ask(self, content: Content) -> None:
+        for name in self._missing():
+            node = self.nodes.get(name)
+            if node in self._here and node not in self._refused:
+                assert node is not None
+                self._send("train", node, content)
+
+    def _missing(self) -> list[str]:
+        """Sites that were invited, and whose report is not there."""
+        return [name for name in self.server.invited if name not in self.server.heard]
+
+    def _waiting(self, now: float) -> bool:
+        """Whether a report may still come: of a site that works, or of one that is away for a short time."""
+        missing = self._missing()
+        unknown = any(sent.kind == "query" and now < sent.at + self.wait for sent in self._sent.values())
+        asked = any(self.nodes.get(name) in self._sent for name in missing)
+        away = any(self.nodes.get(name) not in self._here and now < self._away[name] + self.wait for name in missing)
+        return bool(missing) and (asked or away or unknown)
+
+    def _send(self, kind: str, node: int, content: Content) -> None:
+        """Send a message to a node, unless one of its kind is under way and not old."""
+        from flwr.app import ConfigRecord, Message, RecordDict
+
+        now, earlier = time.monotonic(), self._sent.get(node)
+        if earlier is not None and earlier.kind == kind:
+            if now < earlier.at + earlier.delay:
+                return
+            earlier.at, earlier.delay = now, 2 * earlier.delay
+        else:
+            self._sent[node] = _Sent(kind, now)
+        record = RecordDict({RECORD: ConfigRecord({"protocol": self._protocol, **content})})
+        [number] = self.grid.push_messages([Message(record, dst_node_id=node, message_type=kind)])
+        self._ids[str(number)] = node
+
+    def _pull(self) -> None:
+        """Take what has come."""
+        if not self._ids:
+            return
+        for reply in self.grid.pull_messages(list(self._ids)):
+            node = self._ids.pop(reply.metadata.reply_to_message_id, None)
+            if node is None or (node != int(reply.metadata.src_node_id) and not reply.has_error()):
+                continue
+            self._sent.pop(node, None)
+            failed = reply.has_error() or RECORD not in reply.content
+            self._take(node, {"refused": "the node failed."} if failed else dict(reply.content[RECORD]))
+
+    def _take(self, node: int, content: Content) -> None:
+        """A certificate, a report or a refusal."""
+        names = [name for name, known in self.nodes.items() if known == node]
         try:
-            if "certificate" not in content:
-                raise MessageError(str(content.get("refused", "the node sent no certificate."))[:1000])
-            text = str(content["certificate"])
-            name = Certificate.from_json(text).site
-            if name in found.values():
-                raise MessageError("two nodes say that they are the same site.")
-            server.enrol(text)
-            found[node] = name
+            if "certificate" in content:
+                self._enrol(node, str(content["certificate"]))
+            elif "report" in content and names:
+                report = content["report"]
+                if self.server.protocol.sites.index(names[0]) != Report.from_bytes(report).site:
+                    raise MessageError("a node sent the report of another site.")
+                if names[0] not in self.server.heard:
+                    self.server.receive(report)
+            elif "finished" not in content:
+                raise MessageError(str(content.get("refused", "the node sent nothing that was asked for."))[:1000])
         except MessageError as error:
-            log_event("node refused", reason=str(error))
-    return found
+            self._refused.add(node)
+            if not names:
+                log_event("node refused", reason=str(error))
+            elif not self.server.secret:
+                log_event("report refused", site=names[0], reason=str(error))
+
+    def _enrol(self, node: int, text: str) -> None:
+        """Let a node be the site whose certificate it gave; a site that is known moves to this node."""
+        name = Certificate.from_json(text).site
+        self.server.enrol(text)
+        self.nodes[name] = node
 
 
 def wait_for_nodes(grid: Grid, count: int, wait: float) -> list[int]:
@@ -250,22 +370,6 @@ def ask_nodes(
         if node in asked and not reply.has_error() and RECORD in reply.content:
             found.setdefault(node, dict(reply.content[RECORD]))
     return sorted(found.items())
-
-
-def _taken(server: Server, name: str, content: Content) -> bool:
-    """Whether the report of a node was taken; it must be of the site that the node enrolled as."""
-    try:
-        if "report" not in content:
-            raise MessageError(str(content.get("refused", "the node sent no report."))[:1000])
-        report = content["report"]
-        if server.protocol.sites.index(name) != Report.from_bytes(report).site:
-            raise MessageError("a node sent the report of another site.")
-        server.receive(report)
-    except MessageError as error:
-        if not server.secret:
-            log_event("report refused", site=name, reason=str(error))
-        return False
-    return True
 
 
 # ------------------------------------------------------------------------------------------------ devices

@@ -99,15 +99,16 @@ class PaymentSource:
             entry.start(store.new_token)
 
     def _entry(self, store: Store) -> Reservation | None:
-        """The entry that pays; refuses one that was started and of which the memory does not know the last token."""
+        """The entry that pays; refuses one that began, and of which the memory does not know how it went on."""
         if self.ledger is None or self.dataset is None or self.bill is None:
             return None
         entry = self.ledger.reserve(
             self.dataset, self.bill, label=self.label, run_id=self.run, delta=self.delta, resumes=True
         )
-        if entry.status == "started" and entry.token not in store.values("token"):
+        known = store.values("token")  # a run that is done was noted as over first
+        if entry.status == "done" or (entry.status == "started" and entry.token not in known):
             raise RunRepeatedError(
-                f"entry {entry.entry} of this run was started, and the site's memory is missing or an older copy: "
+                f"entry {entry.entry} of this run is {entry.status}, and the site's memory is missing or an older copy: "
                 "what it answered is not known, so nothing more is answered. Give the folder with which it began.",
                 entry.entry,
                 entry.status,

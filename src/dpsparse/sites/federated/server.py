@@ -20,6 +20,7 @@ from ...core.mechanisms import Randomness
 from ...estimators.linear import SparseLinear
 from ...fitting import FitPlan, FitRequest, Seed, Shape, default_delta, models_of, plan_fit
 from ...fitting.shapes import refuse_shapes
+from ...fitting.terms import refuse_class_weight
 from ...oracles.client_updates import ClientUpdates, changes_plan
 from ...oracles.noise_info import PricedNoise
 from ...queries.kinds import Gradient
@@ -151,6 +152,7 @@ class Server(SiteCoordinator[Protocol, SparseLinear]):
         shares = weights_of_sites(sites, weights)
         names = tuple(shares)
         request = self._estimator.request()
+        refuse_class_weight(request)
         self._prepared = _prepare(request, n_rows, n_features, sparse)
         assert isinstance(self._prepared.solver, FedHT)
         self._loop: FedHT = self._prepared.solver

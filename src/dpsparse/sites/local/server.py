@@ -14,6 +14,7 @@ from ...estimators.linear import SparseLinear
 from ...fitting import FitRequest, Shape, plan_fit, rescaled_rows
 from ...fitting.shapes import refuse_shapes
 from ...fitting.statement import DEVICES, complete, draft_fit
+from ...fitting.terms import refuse_class_weight
 from ...oracles.local import LocalNoise, Randomiser
 from ...queries.kinds import Gradient, Query, RandomizedLabels
 from ...rows.hosts import MemoryHost
@@ -88,6 +89,7 @@ class Server(Coordinator[Protocol, Report, SparseLinear]):
     ) -> None:
         self._estimator = without_ledger(estimator)
         request = self._estimator.request()
+        refuse_class_weight(request)
         classes = _two_classes(request)
         self._prepared = plan_fit(request, Shape(n_rows=n_people, n_features=n_features))
         refuse_shapes(self._prepared.request)

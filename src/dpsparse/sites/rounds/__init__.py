@@ -5,7 +5,7 @@ Who is asked, who has answered, and what is remembered of it.
 
 from .coordinator import Coordinator, fitted_model, without_ledger
 from .participant import Participant
-from .protocol import NONCE, MessageError, RunProtocol, SiteProtocol, SiteSummary, read_facts
+from .protocol import NONCE, MessageError, RunPausedError, RunProtocol, SiteProtocol, SiteSummary, read_facts
 from .stores import AnswerClaim, CallbackStore, FileStore, MemoryStore, Store, device_store
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "MemoryStore",
     "MessageError",
     "Participant",
+    "RunPausedError",
     "RunProtocol",
     "SiteProtocol",
     "SiteSummary",

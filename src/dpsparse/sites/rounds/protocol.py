@@ -13,6 +13,7 @@ import numpy as np
 
 from ...core import Adjacency, Plan
 from ...core.codec import Document
+from ...core.errors import RetryLaterError
 from ...core.facts import Facts
 from ...queries import losses
 from ...queries.losses import Loss
@@ -28,6 +29,10 @@ ROWS, SITES, NOTHING = "one row of one site", "one whole site", "nothing"
 
 class MessageError(ValueError):
     """A message that is not what it should be. Nothing was changed by it."""
+
+
+class RunPausedError(MessageError, RetryLaterError):
+    """Too few participants have answered for the round to be closed; nothing is lost, and the same call goes on."""
 
 
 @dataclass(frozen=True, kw_only=True)

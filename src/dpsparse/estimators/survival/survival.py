@@ -1,0 +1,394 @@
+r"""Private sparse survival: proportional hazards on one row for each person.
+
+.. math:: \lambda(t \mid x) = \lambda_0(t)\, e^{a + \langle x, b\rangle}
+
+A private life table gives the baseline :math:`\lambda_0`, constant between public times, at 8 % of
+the budget. Given its cumulative hazard H, a person who left at time T adds the slope
+:math:`e^m H(T) - [\text{event}]`, a function of one margin and one number: an ordinary sparse fit,
+with the rest of the budget.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from os import PathLike
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from ...accounting import Cost, PlanCost, PricedPlan, price
+from ...core import Adjacency, Budget, DataError, MissingValueError, Noise, Statement, checks
+from ...core.facts import Vector
+from ...core.mechanisms import Randomness
+from ...core.public_draws import repeatable
+from ...fitting import Seed, check_noise_kind, plan_fit, public_rows, stated_budget, warn_if_seeded
+from ...fitting.session import PaidBy, session
+from ...fitting.statement import MADE_ROWS, charged_to, complete_step, draft_step, refusals, state_pipeline
+from ...ledger import Ledger, LedgerArgument, check_ledger
+from ...oracles import Resume
+from ...queries.losses import Squared, Survival
+from ...recipes import Recipe
+from ...rows import Records, refuse_missing
+from ...rows.missing import AT_FIT, CHOICES, REFUSAL
+from ...rows.row_bounds import RowBounds
+from ..classifier import SparseClassifier
+from ..display import StatementMixin
+from ..input_checks import read_source, refuse_fit_arguments
+from ..regressor import SparseRegressor
+from ..steps.plan import budgets_of, promise
+from .life_table import LifeTable, Spells, ask_life_table, life_table_facts, life_table_plan, life_table_rows
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..linear import SparseLinear
+    from ..score.card import ScoreCard
+
+#: Part of the budget that the life table takes, on the scale of zCDP.
+TABLE_SHARE = 0.08
+
+#: What a guarantee rests on.
+ONE_ROW = "each person has one row, and time, event and entry belong to that person"
+
+
+class SparseSurvival(StatementMixin, BaseEstimator):  # type: ignore[misc]
+    """Sparse proportional hazards under differential privacy, for times to an event that may be censored.
+
+    One row for each person: covariates that change with time, several rows of a person, are not
+    taken. Intervals for hazard ratios are not offered: their coverage has not been shown.
+
+    Parameters
+    ----------
+    epsilon, delta, budget, sparsity, row_norm, feature_bound, feature_center, recipe, penalty, \
+alpha, l1_ratio, box, adjacency, n_rows, noise, ledger, dataset, label, run_id, resume, on_missing, \
+memory_limit, random_state, verbose
+        As in `SparseRegressor`. One budget, and one entry in a ledger, covers life table and fit.
+    horizon : float
+        Required. Public end of follow-up, in the units of `time`: whoever is observed longer counts
+        as censored there. From the protocol of the study and not from the data.
+    intervals : int, default=20
+        Intervals of equal length up to the horizon, in each of which the baseline hazard is
+        constant. With few hundred persons take 5.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,)
+        Log hazard ratios for one unit of each feature.
+    hazard_ratios_ : array of shape (n_features,)
+    intercept_ : float
+        Log hazard ratio of a row of zeros, against the life table.
+    baseline_ : LifeTable
+        `times`, `hazard`, and `cumulative(times)`.
+    support_ : array of int
+    statement_ : Statement
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsparse import SparseSurvival
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (5000, 4))
+    >>> time = rng.exponential(10 / np.exp(1.0 * X[:, 0]))
+    >>> event, time = time < 5, np.minimum(time, 5)
+    >>> model = SparseSurvival(epsilon=2.0, horizon=5.0, feature_bound=1.0).fit(X, time, event)
+    >>> 2.0 < model.hazard_ratios_[0] < 3.5
+    True
+    >>> model.predict_survival(X[:3], [1.0, 5.0]).shape
+    (3, 2)
+    """
+
+    ledger = LedgerArgument()
+
+    coef_: Vector
+    intercept_: float
+    baseline_: LifeTable
+    statement_: Statement
+    n_features_in_: int
+    model_: SparseRegressor
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        *,
+        horizon: float | None = None,
+        intervals: int = 20,
+        budget: Budget | None = None,
+        sparsity: int | None = None,
+        row_norm: float | None = None,
+        feature_bound: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None,
+        feature_center: ArrayLike | None = None,
+        recipe: str | Recipe = "auto",
+        penalty: str = "l2",
+        alpha: float = 0.0,
+        l1_ratio: float = 0.5,
+        box: float | None = None,
+        adjacency: str = "replace-one",
+        n_rows: int | None = None,
+        noise: str = "lattice",
+        ledger: Ledger | str | None = None,
+        dataset: str | None = None,
+        label: str | None = None,
+        run_id: str | None = None,
+        resume: str | PathLike[str] | None = None,
+        on_missing: str = "refuse",
+        memory_limit: str | int | None = None,
+        random_state: Seed = None,
+        verbose: bool = False,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.horizon = horizon
+        self.intervals = intervals
+        self.budget = budget
+        self.sparsity = sparsity
+        self.row_norm = row_norm
+        self.feature_bound = feature_bound
+        self.feature_center = feature_center
+        self.recipe = recipe
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.box = box
+        self.adjacency = adjacency
+        self.n_rows = n_rows
+        self.noise = noise
+        self.ledger = ledger
+        self.dataset = dataset
+        self.label = label
+        self.run_id = run_id
+        self.resume = resume
+        self.on_missing = on_missing
+        self.memory_limit = memory_limit
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # ---------------------------------------------------------------------------------------------- fitting
+
+    def fit(
+        self, X: object, time: object = None, event: object = None, entry: object = None, **unsupported: object
+    ) -> Self:
+        """Fit on private rows. Arguments are checked and both parts are priced before a row is used.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (rows, n_features)
+            One row for each person.
+        time : array of shape (rows,)
+            When the person was last seen, from the start of the study.
+        event : array of shape (rows,)
+            1 where the event happened then, 0 where the person was censored.
+        entry : array of shape (rows,), optional
+            When the person came under observation, before `time`; None: at the start.
+        """
+        _refuse_rows_of_time(unsupported)
+        refuse_fit_arguments(unsupported)
+        if time is None or event is None:
+            raise TypeError("fit needs time and event, one number each for every person.")
+        times = self._times()
+        check_ledger(self.ledger, self.dataset, self.label, self.run_id)
+        adjacency = Adjacency.named(self.adjacency)
+        source = read_source(self, X, reset=True, adjacency=adjacency)
+        if source.spread is not None:
+            raise DataError("survival is not fitted on a cluster yet. Bring the rows to one machine.")
+        spells = Spells.read(time, event, entry, source.shape[0], float(times[-1]))
+        if checks.one_of(self.on_missing, "on_missing", CHOICES) == "refuse":
+            refuse_missing(source, np.zeros(0))
+            if spells.missing():
+                raise MissingValueError(_REFUSAL)
+        n_rows = public_rows(self.n_rows, adjacency, source.shape[0])
+        resume = Resume.of(self.resume, self.dataset, self.run_id)
+        with repeatable(None if resume is None else resume.public_seed):
+            return self._fit(X, source, spells, times, n_rows, resume)
+
+    def _fit(
+        self, X: object, source: Records, spells: Spells, times: Vector, n_rows: int, resume: Resume | None
+    ) -> Self:
+        entries = spells.entry is not None
+        bill, delta, (table, rest) = self._priced(n_rows, X, entries=entries)
+        randomness = Randomness(self.random_state)
+        warn_if_seeded(randomness, "fit", stacklevel=4)
+        named = {"label": "survival", "delta": delta, "randomness": randomness}
+        with session(self, bill=bill, **named, nested=True, resume=resume) as opened:  # type: ignore[arg-type]
+            self.baseline_, first = self._life_table(spells, times, table, delta, n_rows)
+            model = self._model(rest, delta, self.baseline_.total)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # about seeds and noise: said before anything was paid
+                model.set_params(on_missing="empty").fit(X, spells.targets(self.baseline_))
+        how = f"{'Gaussian' if bill.mu() < np.inf else 'zCDP'} composition of life table and fit"
+        whole = state_pipeline(
+            (first, model.statement_), epsilon=bill.epsilon(delta), delta=delta, accountant=how, free=()
+        )
+        encoded = Records.of(X).unread is not None  # by a dictionary, so that nobody made numbers of cells before
+        said = (
+            *(a for a in whole.assumptions if not (encoded and a == MADE_ROWS)),
+            ONE_ROW,
+            *refusals(self.on_missing),
+        )
+        name = f"survival: a life table of {times.size - 1} intervals, then {model.statement_.recipe}"
+        whole = replace(whole, assumptions=said, recipe=name)
+        return self._keep(model.set_params(on_missing=self.on_missing), charged_to(whole, opened.payment))
+
+    def _keep(self, model: SparseRegressor, statement: Statement) -> Self:
+        """Take over what a fit learned."""
+        self.model_, self.statement_ = model, statement
+        model.statement_ = statement
+        self.coef_, self.intercept_, self.support_ = model.coef_, float(np.ravel(model.intercept_)[0]), model.support_
+        self.hazard_ratios_ = np.exp(self.coef_)
+        return self
+
+    def _times(self) -> Vector:
+        """Ends of the intervals of the life table."""
+        if self.horizon is None:
+            raise ValueError(
+                "SparseSurvival needs horizon=: the public end of follow-up, in the units of time, from the protocol "
+                "of the study and not from the data."
+            )
+        horizon = checks.positive(self.horizon, "horizon", least=1e-60, most=1e60)
+        return np.linspace(0.0, horizon, 1 + checks.whole(self.intervals, "intervals", least=2))
+
+    def _priced(self, n_rows: int, X: object, *, entries: bool) -> tuple[Cost, float, tuple[PricedPlan, Budget]]:
+        """The bill of both parts, the delta at which epsilon is stated, the priced life table, and the fit's budget."""
+        whole, delta = stated_budget(self.budget, self.epsilon, self.delta, self.adjacency, n_rows)
+        exact = check_noise_kind(self.noise, self.random_state) == "exact"
+        noise = Noise.DISCRETE_GAUSSIAN if exact else Noise.GAUSSIAN
+        shares = {"life table": TABLE_SHARE, "fit": 1 - TABLE_SHARE}
+        bill = promise(whole, gaussian=not exact and whole.rho is None)  # discrete noise is not proven to be mu-GDP
+        budgets = budgets_of(bill, shares)
+        model = self._model(budgets["fit"], delta, 1.0)
+        request, source, _ = model.read_silently(X, np.zeros(Records.of(X).shape[0]))
+        prepared = plan_fit(request, request.shape(*source.shape, sparse=source.sparse))
+        if prepared.bill is None or prepared.plan.local:
+            raise ValueError("survival needs a recipe with a curator and a proven price. Use recipe='auto'.")
+        return bill, delta, (price(life_table_plan(noise, entries=entries), budgets["life table"]), budgets["fit"])
+
+    def _model(self, budget: Budget, delta: float, bound: float) -> SparseRegressor:
+        """The linear model behind the hazard ratios."""
+        names = ("sparsity", "row_norm", "feature_bound", "feature_center", "recipe", "penalty", "alpha", "l1_ratio")
+        names = (*names, "box", "adjacency", "n_rows", "noise", "memory_limit", "random_state", "verbose")
+        given = {name: getattr(self, name) for name in names}
+        return SparseRegressor(budget=budget, delta=delta, loss=Survival(), target_bound=bound, **given)
+
+    def _life_table(
+        self, spells: Spells, times: Vector, priced: PricedPlan, delta: float, n_rows: int
+    ) -> tuple[LifeTable, Statement]:
+        """The life table and its statement; paid for by the session around it."""
+        entries = spells.entry is not None
+        randomness = Randomness(self.random_state)
+        draft = draft_step(priced, delta, "life table", n_rows, "empty", secure=randomness.secure)
+        rows, events = life_table_rows(spells, times)
+        facts, payer = life_table_facts(n_rows, times, entries=entries), PaidBy(None, None)
+        with (
+            session(payer, bill=PlanCost.of(priced), label="life table", delta=delta, randomness=randomness) as opened,
+            opened.open(rows, events, facts, Squared(), priced) as oracle,
+        ):
+            found = ask_life_table(oracle, times, entries=entries)
+        said = complete_step(draft, oracle.receipts, opened.payment, n_rows)
+        return found, replace(said, asks=tuple(replace(ask, name=f"life table: {ask.name}") for ask in said.asks))
+
+    # ---------------------------------------------------------------------------------------------- after fitting
+
+    def predict_risk(self, X: object) -> Vector:
+        """Log hazard ratio of each row against the life table: higher is riskier."""
+        check_is_fitted(self, "coef_")
+        return np.asarray(self.model_._margins(X).ravel())
+
+    def predict_survival(self, X: object, times: ArrayLike) -> Vector:
+        """Probability of no event up to each time, for each row: an array of shape (rows, times).
+
+        Times lie between 0 and the horizon. Hazard ratios are held within the bound of the fit.
+        """
+        at = np.atleast_1d(np.asarray(times, dtype=float))
+        if at.ndim != 1 or not np.all((at >= 0) & (at <= self._times()[-1])):
+            raise ValueError("times must lie between 0 and the horizon: nothing is known beyond it.")
+        ratios = np.exp(np.minimum(self.predict_risk(X), Survival().margin_bound))
+        return np.asarray(np.exp(-np.outer(ratios, self.baseline_.cumulative(at))))
+
+    def private_auc(self, X: object, time: object, event: object, at: float, **arguments: object) -> ScoreCard:
+        """Private AUC at a time: how well risks tell persons with the event by then from those seen without it.
+
+        Persons who were censored before count as nothing. Concordance is a mean over pairs of
+        persons, which no sum over persons gives; it is not offered.
+
+        Parameters
+        ----------
+        X, time, event
+            Private rows of persons that score the model.
+        at : float
+            The time, within the horizon.
+        **arguments
+            Of `dpsparse.private_score`: epsilon, delta, ledger, group and others. Their guarantee is a
+            separate one.
+        """
+        from ..score import private_score
+
+        check_is_fitted(self, "coef_")
+        rows = read_source(self.model_, X, reset=False).shape[0]
+        when = checks.positive(at, "at", most=float(self._times()[-1]))
+        spells = Spells.read(time, event, None, rows, float(self._times()[-1]))
+        case = (spells.event == 1) & (spells.time <= when)
+        labels = np.where(case, 1.0, np.where(spells.time > when, 0.0, np.nan))
+        return private_score(_classifier(self.model_), X, labels, metrics="auc", **arguments)  # type: ignore[arg-type]
+
+    def plot_survival(self, X: object, where: str | PathLike[str] | Axes | None = None) -> Axes:
+        """Draw a survival curve for each row, up to the horizon: for a few typical persons, made up or public.
+
+        On the current axes of pyplot, on given ones, or in a file. Needs the extra `plots`.
+        """
+        from ...report.survival_plot import plot_survival
+
+        check_is_fitted(self, "coef_")
+        return plot_survival(self, X, where)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model and its statement to a JSON file (no pickle); read it back with `dpsparse.load`."""
+        from .survival_file import save_survival
+
+        check_is_fitted(self, "coef_")
+        save_survival(self, path)
+
+    @property
+    def fitted_bounds(self) -> RowBounds | None:
+        """To what rows are clipped wherever the model is applied."""
+        return self.model_.fitted_bounds
+
+    def _shown_model(self) -> SparseLinear:
+        return self.model_
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.non_deterministic = True
+        return tags
+
+
+def _classifier(model: SparseRegressor) -> SparseClassifier:
+    """The same margins, as those of two classes."""
+    bounds = model.plain_bounds()
+    made = SparseClassifier(feature_bound=bounds["feature_bound"], row_norm=bounds["row_norm"], classes=[0, 1])  # type: ignore[arg-type]
+    made.classes_, made.multinomial_ = np.array([0, 1]), False
+    made.coef_, made.intercept_ = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
+    made.support_, made.statement_, made._fitted_bounds = model.support_, model.statement_, model.fitted_bounds
+    for name in ("n_features_in_", "feature_names_in_"):
+        if name in vars(model):
+            setattr(made, name, vars(model)[name])
+    return made
+
+
+#: Of times and events; as fixed as that of cells.
+_REFUSAL = REFUSAL + ", times must not be negative, events are 0 or 1, entries lie before times" + AT_FIT
+
+
+def _refuse_rows_of_time(given: dict[str, object]) -> None:
+    """Refuse what belongs to several rows of a person."""
+    for name in ("start", "stop", "id", "units", "id_col"):
+        if name in given:
+            raise TypeError(
+                f"{name} belongs to several rows of one person, for covariates that change with time. SparseSurvival "
+                "takes one row for each person: covariates at entry, time, event and entry."
+            )

@@ -1,0 +1,103 @@
+"""Law: the default is never much worse than a constant, and its probabilities are calibrated.
+
+Fixed seeds, so nothing here fails by chance; `benchmarks/safety.py` has the whole grid.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from dpsparse import SparseClassifier, SparseRegressor
+from dpsparse.core import HopelessFitWarning
+
+ROWS = 500
+
+
+def drawn(n: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.random.Generator]:
+    """Indicators of unequal frequency, and a score of five of them."""
+    rng = np.random.default_rng([seed, n, d])
+    X = (rng.uniform(size=(n + ROWS, d)) < rng.uniform(0.05, 0.5, d)).astype(float)
+    score = (X - X.mean(0))[:, :5] @ [1, -1, 0.6, 0.6, -1]
+    return X, score / score.std(), rng
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "epsilon", "sparsity"),
+    [(60, 20, 1.0, None), (150, 115, 4.0, 5), (400, 115, 1.0, None), (400, 400, 1.0, 5), (200, 2000, 1.0, None)],
+)
+def test_no_regression_explodes(n, d, epsilon, sparsity):
+    errors = []
+    for seed in range(4):
+        X, score, rng = drawn(n, d, seed)
+        y = score + 0.6 * rng.standard_normal(len(score))
+        model = SparseRegressor(
+            epsilon=epsilon,
+            delta=1e-6,
+            feature_bound=(0.0, 1.0),
+            target_bound=4.0,
+            sparsity=sparsity,
+            random_state=seed,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", HopelessFitWarning)
+            model.fit(X[:n], y[:n])
+        errors.append(float(np.mean((model.predict(X[n:]) - y[n:]) ** 2) / np.var(y[n:])))
+    assert max(errors) < 2.5
+    assert np.mean(errors) < 1.35
+
+
+@pytest.mark.parametrize(("n", "d", "epsilon", "sparsity"), [(50, 115, 0.5, 5), (400, 115, 1.0, None)])
+def test_no_model_of_classes_is_far_worse_than_the_class_share(n, d, epsilon, sparsity):
+    losses = []
+    for seed in range(4):
+        X, score, rng = drawn(n, d, seed)
+        y = (rng.uniform(size=len(score)) < 1 / (1 + np.exp(0.7 - 2 * score))).astype(int)
+        model = SparseClassifier(
+            epsilon=epsilon, delta=1e-6, feature_bound=(0.0, 1.0), classes=[0, 1], sparsity=sparsity, random_state=seed
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", HopelessFitWarning)
+            model.fit(X[:n], y[:n])
+        margins, truth = model.decision_function(X[n:]), y[n:]
+        share = truth.mean()
+        constant = -(share * np.log(share) + (1 - share) * np.log(1 - share))
+        losses.append(float(np.mean(np.logaddexp(0, margins) - truth * margins)) / constant)
+    assert max(losses) < 2
+    assert np.mean(losses) < 1.2
+
+
+@pytest.mark.parametrize("recipe", ["auto", "select_polish", "dual_averaging"])
+@pytest.mark.parametrize("shift", [-0.3, -2.2])
+def test_probabilities_of_a_true_model_are_calibrated(recipe, shift):
+    """The slope of the truth on the log-odds by one Newton step from 1, and the mean probability over the share."""
+    rng = np.random.default_rng(0)
+    n, d = 12_000, 10
+    X = rng.uniform(-1, 1, (2 * n, d))
+    y = (rng.uniform(size=2 * n) < 1 / (1 + np.exp(-(X @ np.linspace(-1.5, 1.5, d) + shift)))).astype(int)
+    model = SparseClassifier(
+        epsilon=4.0, delta=1e-6, feature_bound=1.0, classes=[0, 1], recipe=recipe, random_state=0
+    ).fit(X[:n], y[:n])
+    margins, truth = model.decision_function(X[n:]), y[n:]
+    p = 1 / (1 + np.exp(-margins))
+    basis, bend = np.column_stack([margins, np.ones(n)]), p * (1 - p)
+    slope = 1 + np.linalg.solve((basis * bend[:, None]).T @ basis, basis.T @ (truth - p))[0]
+    within = {"auto": 0.07, "select_polish": 0.2, "dual_averaging": 0.2}[recipe]
+    assert abs(slope - 1) < within
+    assert abs(p.mean() / truth.mean() - 1) < {"auto": 0.04}.get(recipe, 0.12)
+
+
+@pytest.mark.parametrize("make", [SparseRegressor, SparseClassifier])
+@pytest.mark.parametrize("recipe", ["auto", "tables", "select_polish"])
+def test_a_hopeless_fit_warns_and_releases_the_constant_alone(make, recipe):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1, 1, (60, 8))
+    y = X[:, 0] if make is SparseRegressor else (X[:, 0] > 0).astype(int)
+    options = {"target_bound": 1.0} if make is SparseRegressor else {"classes": [0, 1]}
+    model = make(epsilon=0.3, delta=1e-6, feature_bound=1.0, recipe=recipe, random_state=0, **options)
+    with pytest.warns(HopelessFitWarning, match="only the constant is released"):
+        model.fit(X, y)
+    assert not np.any(model.coef_)
+    assert [ask.name for ask in model.statement_.asks] == ["start"]
