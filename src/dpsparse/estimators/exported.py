@@ -157,7 +157,11 @@ def to_sklearn(fitted: BaseEstimator) -> Pipeline:
     held = vars(fitted)
     if "best_estimator_" in held:
         return to_sklearn(held["best_estimator_"])
+    if isinstance(fitted, SparseLinear) and fitted.offset_bound is not None:
+        raise TypeError("a model with offsets takes them when it predicts, which a scikit-learn pipeline cannot.")
     if not isinstance(fitted, SparseLinear):
+        if "steps" not in held:
+            raise TypeError(f"{type(fitted).__name__} predicts curves, for which scikit-learn has no model.")
         *steps, (_, model) = fitted.steps
         return Pipeline([*steps, *to_sklearn(model).steps])
     clip, last = (
