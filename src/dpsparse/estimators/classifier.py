@@ -41,8 +41,8 @@ class SparseClassifier(ClassifierMixin, SparseLinear):  # type: ignore[misc]
     - **public facts**: `row_norm`, `feature_bound`, `feature_center`,
       `classes`, `weight_bound`, `offset_bound`, `on_missing`, `check_bounds`,
       `check_cells`;
-    - **model**: `sparsity`, `loss`, `class_weight`, `class_shares`, `shapes`, `groups`, `penalty`, `alpha`, `l1_ratio`, `box`,
-      `fit_intercept`, `start`;
+    - **model**: `sparsity`, `loss`, `class_weight`, `class_shares`, `shapes`, `groups`,
+      `penalty`, `alpha`, `l1_ratio`, `box`, `fit_intercept`, `start`;
     - **algorithm**: `recipe`, `noise`, `accept`, `intervals`, `keep_path`;
     - **running**: `memory_limit`, `random_state`, `verbose`.
 
