@@ -75,7 +75,7 @@ def test_curves_are_exported_with_their_terms():
 
 
 def test_offsets_have_no_place_in_a_pipeline():
-    model = SparseClassifier(**FITS, **BOUNDS, offset_bound=1.0).fit(X, TWO, offset=np.zeros(400))
+    model = SparseClassifier(**FITS, **BOUNDS, offset_bound=(-1, 1)).fit(X, TWO, offset=np.zeros(400))
     with pytest.raises(TypeError, match="offsets"):
         model.to_sklearn()
 
