@@ -405,7 +405,7 @@ def test_a_delta_that_promises_nothing_is_a_refused_budget(folder, tmp_path, del
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--task", "regression", "--target", "y", "--target-bound", "4"], "Declare --row-norm or --feature-bound"),
+        (["--task", "regression", "--target", "y", "--target-bound", "4"], "declare --feature-bound or --row-norm"),
         (["--task", "regression", "--target", "y", *BOUNDS], "Declare --target-bound"),
         (["--task", "regression", *BOUNDS, "--target-bound", "4"], "Give its column with --target"),
         ([*CLASSES, "--target-bound", "4"], "belong to --task regression"),

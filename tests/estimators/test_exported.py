@@ -74,6 +74,12 @@ def test_curves_are_exported_with_their_terms():
     assert np.abs(model.to_sklearn().predict_proba(X) - model.predict_proba(X)).max() <= 1e-12
 
 
+def test_offsets_have_no_place_in_a_pipeline():
+    model = SparseClassifier(**FITS, **BOUNDS, offset_bound=(-1, 1)).fit(X, TWO, offset=np.zeros(400))
+    with pytest.raises(TypeError, match="offsets"):
+        model.to_sklearn()
+
+
 def test_joblib_keeps_it(fitted):
     joblib = pytest.importorskip("joblib")
     for name in ("one versus the rest", "regression"):

@@ -39,9 +39,10 @@ class SparseClassifier(ClassifierMixin, SparseLinear):  # type: ignore[misc]
     - **budget**: `epsilon`, `delta`, `budget`, `adjacency`, `unit`, `n_rows`, and a durable one:
       `ledger`, `dataset`, `label`, `run_id`, `resume`;
     - **public facts**: `row_norm`, `feature_bound`, `feature_center`,
-      `classes`, `on_missing`, `check_bounds`, `check_cells`;
-    - **model**: `sparsity`, `loss`, `shapes`, `groups`, `penalty`, `alpha`, `l1_ratio`, `box`,
-      `fit_intercept`, `start`;
+      `classes`, `weight_bound`, `offset_bound`, `on_missing`, `check_bounds`,
+      `check_cells`;
+    - **model**: `sparsity`, `loss`, `class_weight`, `class_shares`, `shapes`, `groups`,
+      `penalty`, `alpha`, `l1_ratio`, `box`, `fit_intercept`, `start`;
     - **algorithm**: `recipe`, `noise`, `accept`, `intervals`, `keep_path`;
     - **running**: `memory_limit`, `random_state`, `verbose`.
 
@@ -233,9 +234,9 @@ weight_bound, offset_bound, memory_limit, random_state, verbose
         p = expit(margins)
         return p / np.maximum(p.sum(axis=1, keepdims=True), np.finfo(float).tiny)  # type: ignore[no-any-return]
 
-    def predict_log_proba(self, X: object) -> np.ndarray:
+    def predict_log_proba(self, X: object, *, offset: object = None, exposure: object = None) -> np.ndarray:
         """Logarithms of the class probabilities, exact also where a probability rounds to 0 or 1."""
-        margins = self.decision_function(X)
+        margins = self.decision_function(X, offset=offset, exposure=exposure)
         if margins.ndim == 1:
             return np.column_stack([log_expit(-margins), log_expit(margins)])
         if self.multinomial_:

@@ -147,18 +147,17 @@ def effects_of(model: SparseLinear, level: float) -> Effects:
             continue
         values = theta @ weights
         classes = "classes_" in vars(model)
-        ends: dict[str, float] = {}
+        low = high = p = None
         if covariance is not None:
             error = float(np.sqrt(max(weights @ covariance @ weights, 0.0)))
             off = norm.isf((1 - level) / 2) * error
-            p = 2 * norm.sf(abs(values[0]) / error) if error else float(values[0] == 0)
-            ends = {"low": float(values[0] - off), "high": float(values[0] + off), "p": float(p)}
+            low, high = float(values[0] - off), float(values[0] + off)
+            p = float(2 * norm.sf(abs(values[0]) / error)) if error else float(values[0] == 0)
         with np.errstate(over="ignore"):
             odds = _number(np.exp(values)) if classes else None
-        if hazards and contrast.column != INTERCEPT:
-            ends["hazard_ratio"] = float(np.exp(values[0]))
-        told = contrast.column, contrast.level, contrast.reference, contrast.unit
-        rows.append((contrast, Effect(*told, _number(values), odds, **ends)))
+        ratio = float(np.exp(values[0])) if hazards and contrast.column != INTERCEPT else None
+        about = contrast.column, contrast.level, contrast.reference, contrast.unit
+        rows.append((contrast, Effect(*about, _number(values), odds, low, high, p, ratio)))
     labels = model.classes_.tolist() if "classes_" in vars(model) else None
     return Effects(rows, labels, None if covariance is None else level, hazards)
 

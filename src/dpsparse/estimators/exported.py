@@ -6,7 +6,7 @@ budget and no statement, and it refuses to be fitted, because that would read da
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn, cast
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -144,7 +144,7 @@ class ClippedRegressor(OnnxStep, RegressorMixin, BaseEstimator):  # type: ignore
         known = {"sigmoid": ops.OnnxSigmoid, "tanh": ops.OnnxTanh}
         if type(self.loss) is not KnownLink or self.loss.f not in known:
             raise TypeError(f"the link of the loss {self.loss.name!r} is a Python function, which ONNX cannot hold.")
-        return known[cast(str, self.loss.f)](margin, **at)
+        return known[self.loss.f](margin, **at)
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -157,7 +157,11 @@ def to_sklearn(fitted: BaseEstimator) -> Pipeline:
     held = vars(fitted)
     if "best_estimator_" in held:
         return to_sklearn(held["best_estimator_"])
+    if isinstance(fitted, SparseLinear) and fitted.offset_bound is not None:
+        raise TypeError("a model with offsets takes them when it predicts, which a scikit-learn pipeline cannot.")
     if not isinstance(fitted, SparseLinear):
+        if "steps" not in held:
+            raise TypeError(f"{type(fitted).__name__} predicts curves, for which scikit-learn has no model.")
         *steps, (_, model) = fitted.steps
         return Pipeline([*steps, *to_sklearn(model).steps])
     clip, last = (

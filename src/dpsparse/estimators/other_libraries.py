@@ -24,7 +24,6 @@ INSTEAD = {
     "n_jobs": "Set the environment variable DPSPARSE_THREADS, or OMP_NUM_THREADS.",
     "multi_class": "Recipes with a multinomial form use it (recipe='dual_averaging'); the others fit one class versus "
     "the rest.",
-    "class_weight": "Weights computed from the data reveal it. Move the threshold of predict_proba instead.",
     "warm_start": "A public start is start=; a model fitted on the same records is not public for free.",
     "dual": "There is one formulation; the algorithm is recipe=.",
     "positive": "Bound coefficients with penalty='box' and box=.",

@@ -31,7 +31,8 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
     - **budget**: `epsilon`, `delta`, `budget`, `adjacency`, `unit`, `n_rows`, and a durable one:
       `ledger`, `dataset`, `label`, `run_id`, `resume`;
     - **public facts**: `row_norm`, `feature_bound`, `feature_center`,
-      `target_bound`, `target_center`, `on_missing`, `check_bounds`, `check_cells`;
+      `target_bound`, `target_center`, `weight_bound`, `offset_bound`, `on_missing`, `check_bounds`,
+      `check_cells`;
     - **model**: `sparsity`, `loss`, `shapes`, `groups`, `penalty`, `alpha`, `l1_ratio`, `box`,
       `fit_intercept`, `start`;
     - **algorithm**: `recipe`, `noise`, `accept`, `intervals`, `interval_target`, `keep_path`;

@@ -96,10 +96,10 @@ def _column(table: Held, name: str, path: Path) -> NDArray[np.generic] | list[st
         if texts.dtype.kind not in "biuf":
             labels = [*texts.asstr()[:].tolist(), ""]
             return [labels[code] for code in codes.tolist()]
-        return np.append(np.asarray(texts[:], dtype=float), np.nan)[codes]
+        return np.asarray(np.append(np.asarray(texts[:], dtype=float), np.nan)[codes])
     if not hasattr(held, "dtype"):  # nullable arrays: values, and a mask of those that are missing
         return np.where(held["mask"][:], np.nan, held["values"][:].astype(float))
-    return held[:] if held.dtype.kind in "biuf" else held.asstr()[:].tolist()
+    return np.asarray(held[:]) if held.dtype.kind in "biuf" else list(held.asstr()[:])
 
 
 def _numbers(obs: Held, name: str, path: Path, fill: float | None) -> NDArray[np.float64]:

@@ -64,7 +64,7 @@ def bed_stream(file: IO[bytes], path: Path, wanted: ReadOptions) -> RowStream:
         raise DataError(f"{path} was expected to be a PLINK 1 file that stores variants one after the other.")
     if file.seek(0, 2) != 3 + stride * variants:
         raise DataError(f"{path} has another size than its .bim and .fam files say. Make the three files again.")
-    packed = np.memmap(file, dtype=np.uint8, mode="r", offset=3, shape=(variants, stride))  # type: ignore[call-overload]
+    packed = np.memmap(file, dtype=np.uint8, mode="r", offset=3, shape=(variants, stride))
     codes = BED_CODES[(np.arange(256)[:, None] >> np.array([0, 2, 4, 6])) & 3]  # four samples in a byte
 
     def genotypes(start: int, stop: int) -> NDArray[np.int8]:

@@ -155,7 +155,7 @@ class Column:
     @property
     def compared_with(self) -> str | None:
         """The category that results are compared with: the declared reference, or the first; None for other kinds."""
-        return None if not self.labels else self.labels[0] if self.reference is None else self.reference
+        return None if not self.labels else self.labels[0] if self.reference is None else str(self.reference)
 
     @property
     def formats(self) -> tuple[str, ...]:

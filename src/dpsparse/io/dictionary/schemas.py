@@ -133,7 +133,7 @@ def _csvw(column: Described) -> Column:
     return _column(
         name,
         "category" if labels and pattern is None else pattern,
-        bounds=tuple(ends),
+        bounds=(ends[0], ends[1]),
         categories=labels if pattern is None else None,
         format=str(kind["format"]).replace("yyyy", "YYYY").replace("dd", "DD")
         if pattern == "date" and "format" in kind
@@ -153,7 +153,7 @@ def _redcap(path: Path) -> Iterable[Column]:
     lines = list(csv.DictReader(io.StringIO(read_text(path), newline="")))
     if not lines or not {REDCAP_NAME, REDCAP_TYPE} <= set(lines[0]):
         raise DictionaryError([f"{path} is not a REDCap data dictionary: it has no column {REDCAP_NAME!r}."])
-    found = []
+    found: list[Column] = []
     for line in lines:
         field, check = line[REDCAP_TYPE], line.get(REDCAP_VALIDATION) or ""
         choices = [
