@@ -107,7 +107,8 @@ class TableDescent:
             return False
         gain = descent.expected(sparsity, number)
         early = number < len(self.few_coefficients) - 1
-        return gain.few > (RACE.early if early else RACE.late) * gain.many
+        needed = RACE.pair.early if early else RACE.pair.late
+        return gain.few > needed[descent.schedule.classes] * gain.many
 
 
 # ------------------------------------------------------------------------------------------------ start
