@@ -83,8 +83,7 @@ class TableDescent:
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the coefficients; everything here is post-processing."""
-        schedule = self._schedule(oracle.facts)
-        queries = Queries(oracle)
+        schedule, queries = self._schedule(oracle.facts), Queries(oracle)
         if schedule.constant:
             return queries.constant(schedule.level)
         start = _start(queries, schedule)
