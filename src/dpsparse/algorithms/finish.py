@@ -77,29 +77,30 @@ class Finish:
         typical : float
             A typical residual of the constant model; for classes it is not used.
         """
-        free = queries.facts.free
         limit = FINISH.class_limit if self.classes else FINISH.limit * typical
         unit = self._unit(queries, score, limit)
         clip = max(clip, class_clip(self.level * math.sqrt(self.share) / 4) if self.classes else typical)
-        plane = replace(score.frame, length=unit, constant=FINISH.constant * bool(free))
-        ran_away = unit > limit
-        within = min(1.0, limit / unit)
-        theta = np.r_[unit * within, [within * (score.offset - score.start) / FINISH.constant] * free]
-        steps, bend = FINISH.whole.steps, queries.facts.curvature
+        slope, moved = self._fit(queries, score, clip, unit, min(1.0, limit / unit))
+        if not np.any(score.w):
+            return 0.0, score.offset
+        if unit > limit:
+            return 0.0, score.start
+        noise = 2 * clip / (self.level * math.sqrt(self.share)) * self._steep(score.offset)
+        return self._kept(slope, moved, score, FINISH.noise * noise / FINISH.square / unit, noise)
+
+    def _fit(self, queries: Queries, score: Score, clip: float, unit: float, part: float) -> tuple[float, float]:
+        """Slope and constant of the target on the score, from a part of it on: the mean of the path but its beginning."""
+        free, bend, steps = queries.facts.free, queries.facts.curvature, FINISH.whole.steps
         if self.classes:
             bend = min(bend, 1 / self._steep(score.offset) + FINISH.least_bend)
+        plane = replace(score.frame, length=unit, constant=FINISH.constant * bool(free))
+        theta = np.r_[unit * part, [part * (score.offset - score.start) / FINISH.constant] * free]
         mean, skipped = np.zeros(theta.size), steps // 4
         for turn in range(steps):
             answer, _ = queries.noisy(ProjectedGradient(ProjectedModel(plane, theta, score.start), clip), "slope")
             theta = theta - 0.5 * answer / bend
             mean = mean + theta / (steps - skipped) * (turn >= skipped)
-        if not np.any(score.w):
-            return 0.0, score.offset
-        if ran_away:
-            return 0.0, score.start
-        noise = 2 * clip / (self.level * math.sqrt(self.share)) * self._steep(score.offset)
-        moved = score.start + FINISH.constant * float(mean[1]) if free else score.offset
-        return self._kept(float(mean[0]) / unit, moved, score, FINISH.noise * noise / FINISH.square / unit, noise)
+        return float(mean[0]) / unit, score.start + FINISH.constant * float(mean[1]) if free else score.offset
 
     def _unit(self, queries: Queries, score: Score, limit: float) -> float:
         """A typical size of the score, on a grid that ends just beyond the limit."""

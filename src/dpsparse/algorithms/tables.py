@@ -83,8 +83,7 @@ class TableDescent:
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the coefficients; everything here is post-processing."""
-        schedule = self._schedule(oracle.facts)
-        queries = Queries(oracle)
+        schedule, queries = self._schedule(oracle.facts), Queries(oracle)
         if schedule.constant:
             return queries.constant(schedule.level)
         start = _start(queries, schedule)
@@ -107,7 +106,8 @@ class TableDescent:
             return False
         gain = descent.expected(sparsity, number)
         early = number < len(self.few_coefficients) - 1
-        return gain.few > (RACE.early if early else RACE.late) * gain.many
+        needed = RACE.pair.early if early else RACE.pair.late
+        return gain.few > needed[descent.schedule.classes] * gain.many
 
 
 # ------------------------------------------------------------------------------------------------ start

@@ -68,7 +68,7 @@ class Tables(PrivateRecipe):
     **Few coefficients or many?** From 60 columns on, without `sparsity` and with steps of first order,
     phases have 12, 23 and 65 %. After each of the first two, what few and what many coefficients are
     expected to explain is computed from the released gradients, which costs nothing; where few
-    explain 1.3 (after the second .8) times what many do, select_polish goes on with what is left,
+    explain 1.1 (classes 1.3), after the second .6 (.8) times what many do, select_polish goes on with what is left,
     at the same price, and with the means that are known. Where columns are rare indicators, whose
     means lie near an end of their bounds, whole gradients cost less than selections, and the path
     goes on.
