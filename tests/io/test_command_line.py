@@ -143,7 +143,7 @@ def test_fit_plan_and_predict_with_a_dictionary(folder):
     content = json.loads(run("plan", "--dictionary", "codebook.yaml", "--n-rows", 600, "--epsilon", 4, "--json"))
     assert content["n_features"] == 6
     said = run("fit", "table.csv", "--dictionary", "codebook.yaml", "--epsilon", 8)
-    assert "In the units of the table:" in said
+    assert "in the units of the table:" in said
     assert "age: " in said
     assert "per year" in said
     model = load("model.json")

@@ -40,7 +40,7 @@ def test_from_a_table_to_a_decision(tmp_path, monkeypatch):
     assert [c["name"] for c in skeleton["columns"]] == [c["name"] for c in yaml.safe_load(DICTIONARY)["columns"]]
     (tmp_path / "trial.yaml").write_text(DICTIONARY)  # filled in from the handbook
     run("dictionary", "check", "trial.yaml", "trial.csv")
-    assert "verdict" in run("plan", "--n-rows", 3000, "--dictionary", "trial.yaml", "--epsilon", 4, "--sparsity", 4)
+    assert "Verdict" in run("plan", "--n-rows", 3000, "--dictionary", "trial.yaml", "--epsilon", 4, "--sparsity", 4)
     fitted = run(
         "fit",
         "trial.csv",

@@ -68,19 +68,19 @@ def print_model(model: SparseLinear, details: bool = False) -> str:
     Coefficients are in the units of the table where these are known. Without `details` it fits on
     one screen: answers are counted, and of long lists the first rows are shown.
     """
-    from ..estimators.summary import has_intervals, in_units, keeps_dictionary
+    from ..estimators.summary import about_bounds, has_intervals, in_units, keeps_dictionary
 
     said = model.statement_.details() if details else brief(model.statement_, most=0)
-    lists = []
-    if has_intervals(model):
-        lists.append(model.intervals_.summary().splitlines())
-    if keeps_dictionary(model):
-        lists.append(["In the units of the table:", *(f"  {effect}" for effect in in_units(model))])
+    intervals = model.intervals_.summary().splitlines() if has_intervals(model) else []
+    units = [f"  {effect}" for effect in in_units(model)] if keeps_dictionary(model) else []
     if details:
-        return "\n".join([said, describe_features(model), *(line for rows in lists for line in rows)])
+        table = ["In the units of the table:", *units] if units else []
+        return "\n".join([said, describe_features(model), *intervals, *table])
     left = SCREEN - LEFT - len(said.splitlines()) - 3  # the head of the features, the intercept, the bounds
-    for number, rows in enumerate(lists):
-        share = left // (len(lists) + 1 - number)
-        lists[number] = cut(rows, share)
-        left -= len(lists[number])
-    return "\n".join([said, describe_features(model, left), *(line for rows in lists for line in rows)])
+    if intervals:
+        intervals = cut(intervals, left // 2)
+        left -= len(intervals)
+    if not units:
+        return "\n".join([said, describe_features(model, left), *intervals])
+    selected = f"{len(model.support_)} of {model.n_features_in_} features selected; in the units of the table:"
+    return "\n".join([said, selected, *cut(units, left), about_bounds(model), *intervals])
