@@ -153,7 +153,7 @@ def test_fit_plan_and_predict_with_a_dictionary(folder):
     assert "the data dictionary was written without looking at the rows" in model.statement_.assumptions
     (folder / "codebook.yaml").unlink()  # the model keeps it
     shown = run("show", "model.json")
-    assert said.split("In the units of the table:")[1].split("Saved:")[0] in shown
+    assert said.split("in the units of the table:")[1].split("Saved:")[0] in shown
     assert json.loads(run("show", "model.json", "--json"))["in_units"]
     (folder / "new.csv").write_text("visit,age,sex,smoker\n2020-01-01,85,male,no\nalice@example.org,,?\n")
     assert len(run("predict", "model.json", "new.csv").splitlines()) == 3

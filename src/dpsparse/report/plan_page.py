@@ -122,12 +122,15 @@ def _counts(own: int | None, n_features: int) -> list[int | None]:
 def _cells(plan: PlanSummary, rows: int, epsilon: float, signals: Sequence[float | None]) -> list[Sequence[Any]]:
     """For each signal: low, typical and high error, verdict, and why; no error where no formula is calibrated."""
     assert plan.outlook is not None
-    case, found = plan.outlook.case(rows, epsilon), []
+    case = plan.outlook.case(rows, epsilon)
+    found: list[Sequence[Any]] = []
     for signal in signals:
         here = plan.outlook if signal is None else plan.outlook.with_signal(signal)
         error, (verdict, why) = here.error_in(case), here.verdict_in(case, epsilon)
-        band = [] if error is None else [_digits(v) for v in (error.test.low, error.test.typical, error.test.high)]
-        found.append([*(band or [None] * 3), verdict, why])
+        band: list[float | None] = [None] * 3
+        if error is not None:
+            band = [_digits(v) for v in (error.test.low, error.test.typical, error.test.high)]
+        found.append([*band, verdict, why])
     return found
 
 
