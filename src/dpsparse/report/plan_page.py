@@ -96,13 +96,13 @@ def plan_grid(
         "epsilons": epsilons,
         "rows": rows,
         "coefficients": [f"at most {count}" if count else "the recipe decides" for count in counts],
-        "signals": [_said(signal, classes) for signal in signals] if len(signals) > 1 else [],
+        "signals": ["unknown" if s is None else f"{100 * s:.0f} %" for s in signals] if len(signals) > 1 else [],
         "start": [epsilons.index(float(model.epsilon)), rows.index(n_rows), counts.index(model.sparsity)],
         "cells": cells,
         "success": success,
         "constant": here.error.constant,
         "error": "misclassification rate" if classes else "mean squared error / variance",
-        "about": "of those errors" if classes else "of the variance",
+        "signal": "Errors of a constant that your features avoid" if classes else "Variance that your features explain",
         "best": "always predicting the most common class" if classes else "predicting a constant",
         "n_features": n_features,
         "kind": "sparse" if sparse else "dense",
@@ -132,12 +132,6 @@ def _cells(plan: PlanSummary, rows: int, epsilon: float, signals: Sequence[float
             band = [_digits(v) for v in (error.test.low, error.test.typical, error.test.high)]
         found.append([*band, verdict, why])
     return found
-
-
-def _said(signal: float | None, classes: bool) -> str:
-    if signal is None:
-        return "unknown"
-    return f"they {'avoid' if classes else 'explain'} {100 * signal:.0f} %"
 
 
 def _digits(value: float) -> float:
