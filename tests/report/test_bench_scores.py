@@ -60,11 +60,12 @@ def test_three_classes_are_pooled():
     assert class_scores(sharp, truth)["slope"] < 0.6
 
 
-def test_certain_and_wrong_is_finite_and_one_class_has_no_rank():
+def test_certain_and_wrong_is_finite_and_one_class_says_nothing():
     found = class_scores(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1, 0]))
     assert np.isfinite(found["deviance"])
     assert found["slope"] < 0
-    assert "auc" not in class_scores(np.array([[0.4, 0.6]] * 3), np.array([1, 1, 1]))
+    assert class_scores(np.array([[0.4, 0.6]] * 3), np.array([1, 1, 1])) == {}
+    assert number_scores(np.array([0.4, 0.6]), np.ones(2)) == {}
 
 
 def test_numbers_have_a_slope_and_a_shift():

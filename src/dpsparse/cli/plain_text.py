@@ -37,7 +37,7 @@ def summary(docstring: str) -> str:
 
 def fields_in(docstring: str) -> dict[str, str]:
     """What the section of parameters says about each, in plain words; empty where only formulas say it."""
-    found = {}
+    found: dict[str, str] = {}
     for name, text in re.findall(
         r"(?m)^(\w+(?:, \w+)*) : .*\n((?:    .*\n?|\n(?=    ))*)", _section(docstring, "Parameters")
     ):

@@ -96,13 +96,13 @@ def plan_grid(
         "epsilons": epsilons,
         "rows": rows,
         "coefficients": [f"at most {count}" if count else "the recipe decides" for count in counts],
-        "signals": [_said(signal, classes) for signal in signals] if len(signals) > 1 else [],
+        "signals": ["unknown" if s is None else f"{100 * s:.0f} %" for s in signals] if len(signals) > 1 else [],
         "start": [epsilons.index(float(model.epsilon)), rows.index(n_rows), counts.index(model.sparsity)],
         "cells": cells,
         "success": success,
         "constant": here.error.constant,
         "error": "misclassification rate" if classes else "mean squared error / variance",
-        "about": "of those errors" if classes else "of the variance",
+        "signal": "Errors of a constant that your features avoid" if classes else "Variance that your features explain",
         "best": "always predicting the most common class" if classes else "predicting a constant",
         "n_features": n_features,
         "kind": "sparse" if sparse else "dense",
@@ -122,19 +122,16 @@ def _counts(own: int | None, n_features: int) -> list[int | None]:
 def _cells(plan: PlanSummary, rows: int, epsilon: float, signals: Sequence[float | None]) -> list[Sequence[Any]]:
     """For each signal: low, typical and high error, verdict, and why; no error where no formula is calibrated."""
     assert plan.outlook is not None
-    case, found = plan.outlook.case(rows, epsilon), []
+    case = plan.outlook.case(rows, epsilon)
+    found: list[Sequence[Any]] = []
     for signal in signals:
         here = plan.outlook if signal is None else plan.outlook.with_signal(signal)
         error, (verdict, why) = here.error_in(case), here.verdict_in(case, epsilon)
-        band = [] if error is None else [_digits(v) for v in (error.test.low, error.test.typical, error.test.high)]
-        found.append([*(band or [None] * 3), verdict, why])
+        band: list[float | None] = [None] * 3
+        if error is not None:
+            band = [_digits(v) for v in (error.test.low, error.test.typical, error.test.high)]
+        found.append([*band, verdict, why])
     return found
-
-
-def _said(signal: float | None, classes: bool) -> str:
-    if signal is None:
-        return "unknown"
-    return f"they {'avoid' if classes else 'explain'} {100 * signal:.0f} %"
 
 
 def _digits(value: float) -> float:

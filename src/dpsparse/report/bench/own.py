@@ -139,7 +139,11 @@ class OwnData:
             found["nonzero"] = float(np.count_nonzero(model.coef_))
         if self.task == "regression":
             predicted = np.asarray(model.predict(X), float)
-            return {"mse": float(np.mean((predicted - y) ** 2)), **number_scores(predicted, y), **found}
+            return {
+                "mse": float(np.mean((predicted - y) ** 2)),
+                **number_scores(predicted, np.asarray(y, float)),
+                **found,
+            }
         columns = {label: place for place, label in enumerate(model.classes_.tolist())}
         chances = np.asarray(model.predict_proba(X), float)
         unseen = [label for label in dict.fromkeys(y.tolist()) if label not in columns]  # they get no probability

@@ -26,12 +26,16 @@ EDGE = 1e-12
 
 
 def number_scores(predicted: Array, truth: Array) -> dict[str, float]:
-    """Deviance, slope and shift of predicted numbers; the slope is missing where all predictions are equal.
+    """Deviance, slope and shift of predicted numbers.
+
+    The slope is missing where all predictions are equal, and all of them where all true numbers are.
 
     >>> number_scores(np.array([0.0, 2.0, 4.0]), np.array([0.0, 1.0, 2.0]))["slope"]
     0.5
     """
     spread = float(np.std(truth))
+    if spread == 0:
+        return {}
     found = {
         "deviance": float(np.mean((predicted - truth) ** 2)) / spread**2,
         "shift": float(np.mean(predicted) - np.mean(truth)) / spread,
@@ -50,20 +54,23 @@ def class_scores(probabilities: Array, truth: NDArray[np.intp]) -> dict[str, flo
     probabilities : array of shape (n, classes)
         Rows add up to 1.
     truth : array of int
-        The column of each row's class.
+        The column of each row's class. Where it is always the same, nothing can be said.
     """
     p = np.clip(np.asarray(probabilities, float), EDGE, 1 - EDGE)
     shares = np.bincount(truth, minlength=p.shape[1]) / truth.size
     null = -float(np.sum(shares[shares > 0] * np.log(shares[shares > 0])))
+    if null == 0:
+        return {}
     loss = -float(np.mean(np.log(p[np.arange(truth.size), truth])))
     columns = [1] if p.shape[1] == 2 else [k for k in range(p.shape[1]) if 0 < shares[k] < 1]
     shifts = [float(p[:, k].mean() - shares[k]) for k in columns]
-    found = {"deviance": loss / null if null > 0 else math.nan, "shift": max(shifts, key=abs, default=math.nan)}
-    if null > 0:
-        found["auc"] = float(np.mean([auc(p[:, k], truth == k) for k in columns]))
-        odds = np.concatenate([np.log(p[:, k] / (1 - p[:, k])) for k in columns])
-        found |= _slope(odds, np.concatenate([truth == k for k in columns]))
-    return found
+    odds = np.concatenate([np.log(p[:, k] / (1 - p[:, k])) for k in columns])
+    return {
+        "deviance": loss / null,
+        "shift": max(shifts, key=abs),
+        "auc": float(np.mean([auc(p[:, k], truth == k) for k in columns])),
+        **_slope(odds, np.concatenate([truth == k for k in columns])),
+    }
 
 
 def auc(score: Array, positive: NDArray[np.bool_]) -> float:

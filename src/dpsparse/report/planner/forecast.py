@@ -242,8 +242,8 @@ class Forecast:
             typical, weak, strong = self._signals
             at = {level: typical if level == 0.5 else strong if level < 0.5 else weak for level in levels}
             here = [self.with_signal(at[level]) for level in levels]
-            parts = [one._parts_of(case, what, (level,)) for one, level in zip(here, levels, strict=True)]
-            return [part[0] for part in parts if part is not None]
+            each = [one._parts_of(case, what, (level,)) for one, level in zip(here, levels, strict=True)]
+            return [values[0] for values in each if values is not None]
         if spread is None:
             return None
         excess, squares = both_odds(case, self._signals[0], found["constants"])

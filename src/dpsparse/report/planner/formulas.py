@@ -109,7 +109,7 @@ def main_odds(case: Case, signal: float, k: dict[str, float]) -> float:
         return missed + math.exp(k["b"]) * nu * s / n * (1 + math.exp(k["c"]) * s / (n * case.rho))
     size = d ** (1 / 3) if case.documents else d
     odds = math.exp(k["p"] * (k["a"] + math.log(size / (n * case.mu))) + k["c"] * math.log(nu))
-    rare *= case.scale ** -k.get("w", 0.0)
+    rare *= math.exp(-k.get("w", 0.0) * math.log(case.scale))
     return rare * odds + math.exp(k["b"]) * nu * d / n * (not case.documents)
 
 
