@@ -22,6 +22,7 @@ from dpsparse.queries.rules import measure
 from dpsparse.rows.frames import FramedBlock, FrameLattice, framed
 from dpsparse.rows.lattice import Lattice
 from dpsparse.rows.shard import Shard
+from dpsparse.rows.units import WEIGHTS
 from truth.neighbours import loss_per_scale, neighbours
 from truth.rows import KINDS, Table, table
 
