@@ -19,6 +19,7 @@ from ...core import Budget, PrivacyError, Statement, checks
 from ...core.facts import Vector
 from ...core.mechanisms import Randomness
 from ...core.regular_files import same_file
+from ...estimators.input_checks import refuse_named_unit
 from ...estimators.linear import SparseLinear
 from ...fitting import FitPlan, FitRequest, Seed, Shape, default_delta, models_of, plan_fit
 from ...oracles.client_updates import ClientUpdates, changes_plan
@@ -146,6 +147,7 @@ class Server(SiteCoordinator[Protocol, SparseLinear]):
         random_state: Seed = None,
         nonce: str | None = None,
     ) -> None:
+        refuse_named_unit(estimator, "a fit over several sites")
         self._estimator = without_ledger(estimator)
         if site_privacy is not None and weights is not None:
             raise ValueError("whole sites are protected with equal weights only. Leave weights=None.")
