@@ -155,6 +155,17 @@ def test_bad_units_are_refused_in_words():
         PrivateSearch(regressor(random_state=None)).fit(X, y, units=ids)
 
 
+def test_fits_over_sites_and_devices_refuse_a_named_unit():
+    from dpsparse.sites.federated.server import Server
+    from dpsparse.sites.local.server import Server as Devices
+
+    named = regressor(unit="patient", random_state=None, recipe="dp_fedgd_ht")
+    with pytest.raises(ValueError, match="over several sites promises to one row"):
+        Server(named, sites=["a", "b"], n_rows=100, n_features=4)
+    with pytest.raises(ValueError, match="on devices promises to one row"):
+        Devices(named, n_people=100, n_features=4)
+
+
 def test_add_remove_takes_a_declared_number_of_people():
     X, y, ids = panel()
     model = regressor(adjacency="add-remove", n_rows=310, unit="patient").fit(X, y, units=ids)

@@ -42,6 +42,7 @@ FIXED = frozenset(
         "target_center",
         "keep_path",
         "memory_limit",
+        "unit",
     ]
 )
 

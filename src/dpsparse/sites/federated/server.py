@@ -17,6 +17,7 @@ from ...algorithms.federated import FedHT
 from ...core import Budget, PrivacyError, Statement, checks
 from ...core.facts import Vector
 from ...core.mechanisms import Randomness
+from ...estimators.input_checks import refuse_named_unit
 from ...estimators.linear import SparseLinear
 from ...fitting import FitPlan, FitRequest, Seed, Shape, default_delta, models_of, plan_fit
 from ...fitting.shapes import refuse_shapes
@@ -146,6 +147,7 @@ class Server(SiteCoordinator[Protocol, SparseLinear]):
         random_state: Seed = None,
         nonce: str | None = None,
     ) -> None:
+        refuse_named_unit(estimator, "a fit over several sites")
         self._estimator = without_ledger(estimator)
         if site_privacy is not None and weights is not None:
             raise ValueError("whole sites are protected with equal weights only. Leave weights=None.")

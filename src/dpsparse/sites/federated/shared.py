@@ -13,6 +13,7 @@ from sklearn.base import clone
 from ...core import Adjacency, DataError, PrivacyError
 from ...core.facts import Vector
 from ...core.mechanisms import Randomness
+from ...estimators.input_checks import refuse_named_unit
 from ...estimators.linear import SparseLinear
 from ...fitting import FitPlan, Rows, Seed, Session, Shape, fit, plan_fit, read_targets, rescaled_rows
 from ...fitting.session import PaidBy
@@ -65,6 +66,7 @@ def fit_shared(
         As in `Ledger.reserve`.
     """
     made: SparseLinear = clone(estimator)
+    refuse_named_unit(made, "a fit over several sites")
     request = made.request()
     names = [h.name for h in holdings]
     if not names or len(set(names)) != len(names):

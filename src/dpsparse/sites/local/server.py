@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...core import DataError, PrivacyError
 from ...core.facts import Vector
 from ...core.statement import Receipt
+from ...estimators.input_checks import refuse_named_unit
 from ...estimators.linear import SparseLinear
 from ...fitting import FitRequest, Shape, plan_fit, rescaled_rows
 from ...fitting.shapes import refuse_shapes
@@ -87,6 +88,7 @@ class Server(Coordinator[Protocol, Report, SparseLinear]):
         features: ArrayLike | None = None,
         nonce: str | None = None,
     ) -> None:
+        refuse_named_unit(estimator, "a fit on devices")
         self._estimator = without_ledger(estimator)
         request = self._estimator.request()
         refuse_class_weight(request)
