@@ -78,7 +78,7 @@ def test_check_tells_everything_at_once_one_line_each():
         "column 'visit': bounds must be [first, last]",
         "column 'height': fill must lie within the bounds [50, 250], got 300.0.",
         "column 'smoker': bounds belong to numbers and dates",
-        "column 'weight': role must be feature, target, id or ignore, got 'featur'. Did you mean 'feature'?",
+        "column 'weight': role must be feature, target, weight, offset, exposure, time, event, entry, unit, id or ignore, got 'featur'. Did you mean 'feature'?",
         "column 'a': categories belong to the kind category",
         "column 'b': gap_is_feature must be true or false",
         "column 'c': kind is missing.",
