@@ -122,7 +122,7 @@ def test_numbers_of_rows_stand_nowhere(recipe, tmp_path, caplog):
         model.save(tmp_path / "model.json")
         text = (tmp_path / "model.json").read_text() + model.statement_.details() + caplog.text
         assert re.search(rf"(?<![\d.]){ids.size}(?!\d)", text) is None
-        told.append([(ask.name, ask.times, ask.noise, ask.cost) for ask in model.statement_.asks])
+        told.append([(ask.name, ask.times, ask.noise, f"{ask.cost:.9g}") for ask in model.statement_.asks])
         found = load(tmp_path / "model.json")
         assert found.unit is None
         assert found.statement_.n_rows == 120

@@ -22,6 +22,7 @@ from dpsparse.queries.rules import measure
 from dpsparse.rows.frames import FramedBlock, FrameLattice, framed
 from dpsparse.rows.lattice import Lattice
 from dpsparse.rows.shard import Shard
+from dpsparse.rows.units import WEIGHTS
 from truth.neighbours import loss_per_scale, neighbours
 from truth.rows import KINDS, Table, table
 
@@ -154,7 +155,7 @@ def test_rows_that_a_frame_only_moves_answer_as_rows_that_are_written_out(midpoi
         parts += [quantile_counts(asked, shard, Squared()) for asked in (lengths, sizes)]
         found.append([part.tolist() for part in parts])
     assert found[0] == found[1]
-    assert found[0][1][-1] == 88
+    assert found[0][1][-1] == 88 * WEIGHTS
 
 
 @pytest.mark.parametrize("name", FRAMES)

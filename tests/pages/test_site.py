@@ -170,7 +170,7 @@ def test_what_several_rows_of_one_person_cost_on_the_pages():
 
     page, delta = (DOCS / "choosing_epsilon.md").read_text(), 1e-6
     rows = re.findall(r"^\| (\d+) \| ([\d.]+) \| ([\d.]+ %) \|$", page, re.MULTILINE)
-    assert [int(k) for k, _, _ in rows] == [1, 2, 5, 10]
+    assert [int(k) for k, _, _ in rows] == [1, 2, 3, 5, 7, 10]
     for k, epsilon, success in rows:
         mu = int(k) * gaussian_mu(1.0, delta)
         exact = gaussian_epsilon(mu, delta)
@@ -180,7 +180,9 @@ def test_what_several_rows_of_one_person_cost_on_the_pages():
     chain = sum(math.exp(i) for i in range(10)) * delta
     assert f"for ten rows epsilon 10 at delta = {chain + 5e-5:.4f}" in page, "rounded up"
     pitfalls = (DOCS / "pitfalls.md").read_text()
-    assert f"epsilon {rows[-1][1]} where one has 1" in pitfalls
+    several = [f"{gaussian_epsilon(k * gaussian_mu(1.0, delta), delta):.3g}" for k in (2, 3, 7, 10)]
+    assert [f"{float(e):.2g}" if float(e) < 10 else e for e in several] == ["2.1", "3.3", "8.8", "13.5"]
+    assert "epsilon 1 for a row is 2.1, 3.3, 8.8 and 13.5 for a person with 2, 3, 7 and 10 rows" in pitfalls
     assert not re.search("ten times (the loss|weaker)", page + pitfalls)
 
 

@@ -72,7 +72,8 @@ def without_column(X: Any, units: Any) -> tuple[Any, Any]:
     names = list(getattr(X, "columns", ())) if hasattr(X, "shape") else []
     if units not in names:
         raise DataError(
-            "units names no column of X. Give the name of a column of a data frame, or an array with one id for each row."
+            "units names no column of X. Give the name of a column of a data frame, or an array with one id for "
+            "each row."
         )
     ids = X[units]
     return X.drop(columns=[units]) if hasattr(X, "iloc") else X.drop(units), ids

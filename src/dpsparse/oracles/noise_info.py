@@ -149,7 +149,7 @@ class PricedNoise:
         """The noise of one turn; refuses what must not be answered at its price."""
         check_query(query, ask, together=self.together)
         if self.lattice.facts.by_unit:
-            refuse_rows_alone(type(query.of if isinstance(query, Select) else query))
+            refuse_rows_alone(type(query.of) if type(query) is Select else type(query))
         cost, relation, facts = self.priced.cost(ask.name, turn), self.priced.budget.relation, self.lattice.facts
         kind, strength, divisor = type(query), cost.strength, self.divisor(ask.name, turn)
         spec: Any = None

@@ -38,11 +38,11 @@ from ..core.facts import Vector
 from ..rows.block import Mask
 from ..rows.lattice import Lattice
 from ..rows.shard import Shard
-from ..rows.units import weights_of
+from ..rows.units import Indices, weights_of
 from .losses import Loss
 from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec
 from .table import Asked, SumRule
-from .unit_sums import HEADROOM, Indices, unit_sums, weight_of
+from .unit_sums import HEADROOM, unit_sums, weight_of
 
 #: Units of the fine lattice per bound on one record: a sum is rounded to `RELEASE_UNITS` of them
 #: once, and not for each record.

@@ -67,7 +67,10 @@ def quantile_counts(question: Quantile, shard: Shard, loss: Loss) -> Integers:
 
 
 def _values(of: str, view: ProjectedBlock, largest: float) -> tuple[Vector, Integers]:
-    """The values that count for a quantile, and their weights: of gradients one for each unit, else one for each row."""
+    """The values that count for a quantile, and their weights.
+
+    Of gradients a unit has one value, of all else each of its rows has.
+    """
     if of == "targets":
         there = view.block.present > 0
         return view.block.y[there], whole_weights(view.block)[there]
@@ -81,7 +84,7 @@ def _values(of: str, view: ProjectedBlock, largest: float) -> tuple[Vector, Inte
 
 
 def _unit_norms(view: ProjectedBlock, largest: float) -> Vector:
-    """Norm of the mean gradient of each unit, which `queries.unit_sums` clips; larger ones than a grid holds are cut."""
+    """Norm of the mean gradient of each unit, which is what `queries.unit_sums` clips."""
     starts, weight = view.block.unit_starts, weight_of(view.block)
     found = [np.zeros(0)]
     for start, stop in pieces_of(starts, weight.size, max(1, PIECE_ENTRIES // max(view.size, 1))):
@@ -105,7 +108,7 @@ def weights_below(values: Vector, weights: Integers, grid: Vector) -> Integers:
     """Summed weights of the values that are at most each point of a grid."""
     order = np.argsort(values, kind="stable")
     sums = np.r_[np.zeros(1, dtype=np.int64), np.cumsum(weights[order])]
-    return sums[np.searchsorted(values[order], grid, side="right")]
+    return np.asarray(sums[np.searchsorted(values[order], grid, side="right")], dtype=np.int64)
 
 
 def rounded_scores(ends: list[int]) -> Vector:

@@ -97,7 +97,7 @@ def joint_part(question: JointGradient, spec: SumSpec, shard: Shard, loss: Loss)
 def _add_by_unit(
     block: Block, lattice: Lattice, factor: Vector, clip: UnitClip, question: JointGradient, total: Integers
 ) -> None:
-    """Add the matrices of units, each held within its Frobenius norm: one class after the other, some units at a time."""
+    """Add the matrices of units, each held within its Frobenius norm; some units at a time."""
     every, starts = np.arange(lattice.facts.n_features), block.unit_starts
     step = max(1, PIECE_ENTRIES // (lattice.facts.dimension * factor.shape[1]))
     for start, stop in pieces_of(starts, block.y.size, step):

@@ -83,7 +83,7 @@ def weight_of(block: Block) -> Vector:
 
 
 def weighted_factors(factor: Vector, cap: float, block: Block) -> Vector:
-    """Factors within a cap, truncated; of rows of a unit their weight of both, so that theirs sum to at most the cap."""
+    """Factors within a cap, truncated; rows of a unit have their weight of both, and sum to at most the cap."""
     if block.starts is None:
         return np.clip(np.trunc(factor), -cap, cap)
     weight = weight_of(block)

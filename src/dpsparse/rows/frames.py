@@ -201,7 +201,7 @@ class FramedBlock:
         total: Sums = np.zeros(self.on.frame.size, dtype=np.int64)
         ends = np.r_[self.block.unit_starts, self.z.shape[0]]
         centre = np.zeros(self.z.shape[1]) if self.centre is None else self.centre
-        kernels = products.kernels_of(self.on.lattice, self.z)
+        kernels = products.unit_kernels(self.on.lattice, self.z)
         kernels.unit_clipped(self.z, centre, self.on.height, factor, ends, clip, total)
         return total
 

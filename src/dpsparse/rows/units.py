@@ -140,7 +140,7 @@ def id_text(cell: object) -> str:
 
 def lengths_of(starts: Indices, rows: int) -> Indices:
     """How many rows each unit has."""
-    return np.diff(np.r_[starts, rows])
+    return np.asarray(np.diff(np.r_[starts, rows]), dtype=np.intp)
 
 
 def weights_of(starts: Indices, counts: Vector) -> Vector:

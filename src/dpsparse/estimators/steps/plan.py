@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ...accounting.costs.base import Cost
 from ...accounting.costs.fixed import FixedCost, calibrate
+from ...accounting.costs.plan import PlanCost
+from ...accounting.costs.unit import bare_cost
 from ...core import Adjacency, Budget, BudgetError, PrivacyError, checks
 from ...core.plain import Printed
 from ...core.words import statement_page
@@ -160,9 +162,15 @@ def divided(
     foreseen = prepared(budgets[model])  # refuses a model that cannot be priced
     if foreseen is not None:
         refuse_local(foreseen)
-    bill = None if foreseen is None else foreseen.bill
+    bill = None if foreseen is None or foreseen.bill is None else bare_cost(foreseen.bill)
     discrete = any(step.noise == "exact" for step in priced.values())  # rho-zCDP, and not proven to be mu-GDP
-    if discrete or careful.gaussian or whole.rho is not None or bill is None or not bill.account.exact:
+    if (
+        discrete
+        or careful.gaussian
+        or whole.rho is not None
+        or not isinstance(bill, PlanCost)
+        or not bill.account.exact
+    ):
         return shares, budgets, careful
     exact = promise(whole, gaussian=True)
     return shares, budgets_of(exact, shares), exact

@@ -266,7 +266,9 @@ def sparse_clipped(data, indices, ends, factor, limits, acc, start, stop):  # ty
 
 
 @ordered_kernel
-def dense_unit_clipped(x, centre, height, factor, ends, weights, limit, entry, columns, acc, start, stop):  # type: ignore[no-untyped-def]
+def dense_unit_clipped(  # type: ignore[no-untyped-def]
+    x, centre, height, factor, ends, weights, limit, entry, columns, acc, start, stop
+):
     """Sums of factor times row of each unit, which are whole, then clipped and truncated."""
     d, size = x.shape[1], weights.size
     total = np.empty(d + 1)
@@ -291,7 +293,9 @@ def dense_unit_clipped(x, centre, height, factor, ends, weights, limit, entry, c
 
 
 @ordered_kernel
-def sparse_unit_clipped(data, indices, rows, height, factor, ends, weights, limit, entry, columns, d, acc, start, stop):  # type: ignore[no-untyped-def]
+def sparse_unit_clipped(  # type: ignore[no-untyped-def]
+    data, indices, rows, height, factor, ends, weights, limit, entry, columns, d, acc, start, stop
+):
     """The same of sparse rows: only the columns that a unit holds are looked at, in their order."""
     total, seen, held = np.zeros(d), np.zeros(d, dtype=np.int64), np.empty(d, dtype=np.int64)
     for u in range(start, stop):

@@ -168,16 +168,16 @@ def unit_clipped(
     edges = np.unique(np.searchsorted(ends, [*range(int(ends[0]), int(ends[-1]), step), int(ends[-1])]))
     for first, last in pairwise(edges.tolist()):
         rows, here = slice(int(ends[first]), int(ends[last])), ends[first : last + 1] - ends[first]
-        shown, own, starts = x[rows].astype(float), factor[rows], here[:-1].astype(np.intp)
-        constant = np.add.reduceat(own * height, starts)[:, None][:, : acc.size - d]
+        shown, own = x[rows].astype(float, copy=False), factor[rows]
+        units = sp.csr_matrix((own, np.arange(own.size), here), shape=(last - first, own.size))
+        constant = (units @ np.full((own.size, 1), height))[:, : acc.size - d]
         if not sp.issparse(shown):
-            sums = np.hstack([np.add.reduceat((shown - centre) * own[:, None], starts, axis=0), constant])
+            sums = np.hstack([units @ (shown - centre if np.any(centre) else shown), constant])
             squares = np.square(sums * clip.weights)
             shrink = _shrink(np.cumsum(squares, axis=1)[:, -1], np.abs(sums).max(axis=1, initial=0.0), clip)
             sums *= shrink[:, None]
             acc += np.clip(np.trunc(sums, out=sums), -clip.columns, clip.columns).sum(axis=0).astype(acc.dtype)
             continue
-        units = sp.csr_matrix((own, np.arange(own.size), here), shape=(last - first, own.size))
         found = sp.csr_matrix(units @ shown)
         found.sort_indices()
         unit = owners(found)

@@ -35,6 +35,8 @@ from .plain import dense_pieces
 
 #: A copy by columns is made once it was asked for this often: it takes as long as about so many products with all rows.
 PAYS_COPY = 8
+#: Sums by unit take plain kernels about this many times as long as sums by row.
+UNITS_PAY = 8
 #: Dense rows are clipped this many entries at a time.
 CLIPPED_ENTRIES = 2**20
 
@@ -44,6 +46,11 @@ ColumnSum = Callable[[Block, Lattice], Sums]
 def _for(lattice: Lattice, entries: int) -> Kernels:
     """Who does the work."""
     return cast("Kernels", plain) if lattice.exact else kernels(entries)
+
+
+def unit_kernels(lattice: Lattice, x: Any) -> Kernels:
+    """Who sums an array of rows by unit: compiled loops pay sooner than for other sums."""
+    return _for(lattice, UNITS_PAY * entries_of(x))
 
 
 def kernels_of(lattice: Lattice, x: Any) -> Kernels:
@@ -155,14 +162,14 @@ def unit_scatter(block: Block, lattice: Lattice, factor: Vector, clip: UnitClip,
     ends = np.r_[block.unit_starts, block.y.size]
     centre = np.zeros(lattice.facts.n_features)
     if not (block.sparse and lattice.shifted):
-        run = _for(lattice, entries_of(block.x))
+        run = unit_kernels(lattice, block.x)
         run.unit_clipped(block.x, centre, lattice.height, factor, ends, clip, acc)
         return
     every, step = np.arange(centre.size), max(1, CLIPPED_ENTRIES // max(centre.size, 1))
     for start, stop in pieces_of(block.unit_starts, block.y.size, step):
         x = np.ascontiguousarray(shifted_columns(block.rows(slice(start, stop)), lattice, every))
         own = ends[np.searchsorted(ends, start) : np.searchsorted(ends, stop) + 1] - start
-        _for(lattice, x.size).unit_clipped(x, centre, lattice.height, factor[start:stop], own, clip, acc)
+        unit_kernels(lattice, x).unit_clipped(x, centre, lattice.height, factor[start:stop], own, clip, acc)
 
 
 def real_scatter(block: Block, lattice: Lattice, factor: Vector, support: Indices | None = None) -> Sums:
