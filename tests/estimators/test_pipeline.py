@@ -346,7 +346,7 @@ def test_the_width_of_a_projection_must_not_tell_the_number_of_rows():
 
 
 def test_sample_weights_are_refused_with_the_reason():
-    with pytest.raises(TypeError, match="a weight multiplies"):
+    with pytest.raises(TypeError, match="taken by fit of SparseRegressor and SparseClassifier alone"):
         pipeline().fit(X, Y, sample_weight=np.ones(3000))
 
 

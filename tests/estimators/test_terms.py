@@ -150,3 +150,16 @@ def test_statements_and_files_tell_of_terms(tmp_path):
 def test_predictions_take_offsets_only_where_the_model_declared_them():
     with pytest.raises(ValueError, match="no offset_bound"):
         regressor().fit(X, Y).predict(X, offset=np.zeros(N))
+
+
+def test_units_take_weights_and_offsets():
+    ids = np.arange(N) // 3
+    offset, weight = RNG.uniform(-1, 1, N), np.where(X[:, 2] > 0, 1.0, 0.0)
+    wrong = np.where(weight > 0, Y, -Y) + offset
+    model = regressor(weight_bound=1.0, offset_bound=(-1, 1), target_bound=5.0, epsilon=8.0)
+    found = model.fit(X, wrong, units=ids, sample_weight=weight, offset=offset)
+    assert np.allclose(found.coef_[:2], [2, -1], atol=0.4)
+    order = np.random.default_rng(1).permutation(N)
+    again = regressor(weight_bound=1.0, offset_bound=(-1, 1), target_bound=5.0, epsilon=8.0)
+    again.fit(X[order], wrong[order], units=ids[order], sample_weight=weight[order], offset=offset[order])
+    assert np.array_equal(again.coef_, found.coef_)

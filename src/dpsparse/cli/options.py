@@ -288,7 +288,7 @@ def make_estimator(
         from ..estimators.survival import SparseSurvival
 
         taken = {k: v for k, v in shared.items() if k in SparseSurvival().get_params() and k != "intervals"}
-        study: SparseLinear = SparseSurvival(horizon=horizon, intervals=life_intervals or 20, **taken)  # type: ignore[assignment, arg-type]
+        study: SparseLinear = SparseSurvival(horizon=horizon, intervals=life_intervals or 20, **taken)
         return study
     if task == "classification":
         classifier: SparseLinear = SparseClassifier(classes=classes, **shared)

@@ -90,12 +90,12 @@ def predict(
                 form |= {"covariates": covariates, "fill": fill}
             X = open_input(data, visible, **form) if stays_in_files(data, None) else read(data, visible, **form).X
     if at is not None:
-        values = fitted.predict_survival(X, at) if at else fitted.predict_risk(X)  # type: ignore[attr-defined]
+        values = fitted.predict_survival(X, at) if at else fitted.predict_risk(X)
         header = [f"survival_{t:g}" for t in at] or ["risk"]
     else:
         named = {"offset": offset, "exposure": exposure}
         given = read_named(data, columns_applied(named, dictionary, data, csv_file), visible, csv_file)
-        values = fitted.predict_proba(X, **given) if proba else fitted.predict(X, **given)  # type: ignore[attr-defined]
+        values = fitted.predict_proba(X, **given) if proba else fitted.predict(X, **given)
         header = [f"probability_{c}" for c in fitted.classes_.tolist()] if proba else ["prediction"]
     del X
     if out is not None:
@@ -148,7 +148,7 @@ def load_model(path: Path, *, survival: bool = False) -> SparseLinear:
         raise Refusal(f"{path} was expected to be a saved model, but it does not exist. Make one with dpsparse fit.")
     found = load(path)
     if survival and isinstance(found, SparseSurvival):
-        return found  # type: ignore[return-value]
+        return found
     if not isinstance(found, SparseLinear):
         raise DataError(f"{path} is not a dpsparse model. Save models with model.save(path).")
     return found

@@ -232,8 +232,8 @@ def refuse_fit_arguments(given: Mapping[str, object]) -> None:
     terms = [name for name in ("sample_weight", "offset", "exposure") if name in given]
     if terms:
         raise TypeError(
-            f"{terms[0]} is not supported here: weights, offsets and exposures are taken by fit of SparseRegressor, "
-            "SparseClassifier and SparseSurvival alone. Fit the model itself, or leave them out."
+            f"{terms[0]} is not supported here: weights, offsets and exposures are taken by fit of SparseRegressor "
+            "and SparseClassifier alone. Fit the model itself, or leave them out."
         )
     if "units" in given:
         raise TypeError(

@@ -137,7 +137,7 @@ def class_factors(request: FitRequest, classes: NDArray[np.generic] | None) -> V
     else:
         known = _by_class(given, labels, "class_weight")
         found = np.array([known.get(label, 1.0) for label in labels])
-    return found / found.max()
+    return np.asarray(found / found.max())
 
 
 def _by_class(given: object, labels: list[object], name: str) -> dict[object, float]:

@@ -125,7 +125,7 @@ def life_table_facts(n_rows: int, times: Vector, *, entries: bool) -> Facts:
 def ask_life_table(oracle: Oracle, times: Vector, *, entries: bool) -> LifeTable:
     """The hazard in each interval: events over persons at risk, of whom those who leave or enter there count half."""
     intervals, n_rows = times.size - 1, oracle.facts.n_rows
-    edges = np.arange(intervals - 1) + 0.5
+    edges = np.arange(0.5, intervals - 1)
     exits = Cells(margins=np.array([0]), classes=2, edges=edges)
     left = np.asarray(oracle.answer(CellCounts(exits), EXITS)).reshape(2, intervals) * n_rows
     both = left.sum(axis=0)

@@ -52,6 +52,13 @@ if TYPE_CHECKING:
 #: Part of the budget that the life table takes, on the scale of zCDP.
 TABLE_SHARE = 0.08
 
+#: Arguments that the linear model takes as they are: those that files keep, and those of one run.
+SHARED = (
+    *("sparsity", "row_norm", "feature_bound", "feature_center", "recipe", "penalty", "alpha", "l1_ratio", "box"),
+    *("adjacency", "n_rows", "noise"),
+)
+RUNNING = ("memory_limit", "random_state", "verbose")
+
 #: What a guarantee rests on.
 ONE_ROW = "each person has one row, and time, event and entry belong to that person"
 
@@ -269,9 +276,7 @@ memory_limit, random_state, verbose
 
     def _model(self, budget: Budget, delta: float, bound: float) -> SparseRegressor:
         """The linear model behind the hazard ratios."""
-        names = ("sparsity", "row_norm", "feature_bound", "feature_center", "recipe", "penalty", "alpha", "l1_ratio")
-        names = (*names, "box", "adjacency", "n_rows", "noise", "memory_limit", "random_state", "verbose")
-        given = {name: getattr(self, name) for name in names}
+        given = {name: getattr(self, name) for name in (*SHARED, *RUNNING)}
         return SparseRegressor(budget=budget, delta=delta, loss=Survival(), target_bound=bound, **given)
 
     def _life_table(
@@ -373,7 +378,8 @@ def _classifier(model: SparseRegressor) -> SparseClassifier:
     made = SparseClassifier(feature_bound=bounds["feature_bound"], row_norm=bounds["row_norm"], classes=[0, 1])  # type: ignore[arg-type]
     made.classes_, made.multinomial_ = np.array([0, 1]), False
     made.coef_, made.intercept_ = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
-    made.support_, made.statement_, made._fitted_bounds = model.support_, model.statement_, model.fitted_bounds
+    made.support_, made.statement_ = model.support_, model.statement_
+    made.__dict__["_fitted_bounds"] = model.fitted_bounds
     for name in ("n_features_in_", "feature_names_in_"):
         if name in vars(model):
             setattr(made, name, vars(model)[name])

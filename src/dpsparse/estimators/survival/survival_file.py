@@ -15,7 +15,7 @@ from ..model_file import model_content, model_of, write_sealed
 from ..model_schema import ModelContent, seal, unseal
 from ..regressor import SparseRegressor
 from .life_table import LifeTable
-from .survival import SparseSurvival
+from .survival import SHARED, SparseSurvival
 
 FORMAT, VERSION = "dpsparse-survival", 1
 
@@ -58,9 +58,7 @@ def survival_of(content: SurvivalContent) -> SparseSurvival:
     linear = model_of(content.model)
     assert isinstance(linear, SparseRegressor)
     horizon, intervals = float(content.times[-1]), int(content.hazard.size)
-    names = ("sparsity", "row_norm", "feature_bound", "feature_center", "recipe", "penalty", "alpha", "l1_ratio")
-    names = (*names, "box", "adjacency", "n_rows", "noise", "on_missing")
-    given = {name: getattr(linear, name) for name in names}
+    given = {name: getattr(linear, name) for name in (*SHARED, "on_missing")}
     made = SparseSurvival(content.epsilon, linear.delta, horizon=horizon, intervals=intervals, **given)
     made.baseline_ = LifeTable(content.times, content.hazard)
     made.n_features_in_ = linear.n_features_in_
