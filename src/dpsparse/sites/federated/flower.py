@@ -30,8 +30,8 @@ from ...estimators.linear import SparseLinear
 from ..local import Device
 from ..local import Server as LocalServer
 from ..rounds import MessageError, RunPausedError
+from ..rounds.messages import Report
 from .certificate import Certificate
-from .messages import Report
 from .protocol import Protocol
 from .server import Server
 from .site import Site
