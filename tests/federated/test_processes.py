@@ -299,7 +299,7 @@ def check(deployment):
     found = load(deployment.folder / "model.json")
     assert [int(j) for j in found.support_] == [1]
     assert found.statement_.private
-    assert [note.split(":")[0] for note in found.statement_.notes] == [f"site {name}" for name in NAMES]
+    assert sorted(note.split(":")[0] for note in found.statement_.notes) == [f"site {name}" for name in NAMES]
     for name in NAMES:
         ledger = Ledger(f"sqlite:///{deployment.folder}/{name}.db")
         wait_for(lambda ledger=ledger: ledger.entries("patients")[0].status == "done", "the end of an entry")
