@@ -138,7 +138,7 @@ def test_a_site_that_comes_back_as_another_node_is_enrolled_again_and_asked_for_
 
 def test_a_site_that_is_lost_is_waited_for_and_a_task_that_was_not_answered_is_sent_again(monkeypatch):
     monkeypatch.setattr("dpsparse.sites.federated.flower.PAUSE", 0.01)
-    monkeypatch.setattr(_Sent.__init__, "__defaults__", (0.02,))
+    monkeypatch.setattr(_Sent.__init__, "__defaults__", (0.02, 0))
     server, looks, lost = serve(least_sites=3), [], []
 
     def fault(node, reply):
@@ -154,6 +154,26 @@ def test_a_site_that_is_lost_is_waited_for_and_a_task_that_was_not_answered_is_s
 
     run_rounds(server, Away(app(NAMES), 3, fault), wait=60.0, timeout=60.0)
     assert (lost, server.answered) == ([2, 2], (3, 3, 3))
+
+
+def test_a_node_that_fails_for_a_moment_is_asked_again(monkeypatch):
+    from flwr.app import Error, Message
+
+    monkeypatch.setattr("dpsparse.sites.federated.flower.PAUSE", 0.0)
+    monkeypatch.setattr("dpsparse.sites.federated.flower.RETRY", 0.0)
+    server, failed = serve(least_sites=3), []
+
+    class Failing(LoopbackGrid):
+        def push_messages(self, messages):
+            [message] = messages
+            [number] = super().push_messages([message])
+            if message.metadata.dst_node_id == 2 and len(failed) < 2:
+                failed.append(number)
+                self.replies[number] = Message(Error(code=3, reason="away"), reply_to=message)
+            return [number]
+
+    run_rounds(server, Failing(app(NAMES), 3), wait=0.0, timeout=60.0)
+    assert (len(failed), server.answered) == (2, (3, 3, 3))
 
 
 def test_too_few_sites_pause_a_run_which_goes_on_with_the_same_call(tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpsparse.federated import MessageError, Report, Task
-from dpsparse.sites.federated.messages import DIGEST, HEADER, LARGEST_ENTRIES, message_digest
+from dpsparse.sites.rounds.messages import DIGEST, HEADER, LARGEST_ENTRIES, message_digest
 
 RUN = bytes(range(16))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from dpsparse.local import Device, MessageError, Report
-from dpsparse.sites.local.messages import DIGEST, HEADER, message_digest
+from dpsparse.sites.rounds.messages import DIGEST, HEADER, message_digest
 
 sys.path.insert(0, str(Path(__file__).parent))
 from server_process import make
@@ -34,7 +34,7 @@ def mutated(message: bytes, rng: np.random.Generator) -> bytes:
             data[at] = int(rng.choice([0, 1, 127, 128, 255]))
         elif kind == 5:
             data = bytearray(rng.bytes(int(rng.integers(0, 300))))
-        elif len(data) > HEADER.size + 8:  # a number of the payload
+        elif len(data) > HEADER.size + DIGEST + 3:  # a number of the payload
             place = HEADER.size + 4 * int(rng.integers(0, (len(data) - HEADER.size - DIGEST) // 4 or 1))
             data[place : place + 4] = struct.pack("<i", int(rng.integers(-(2**31), 2**31)))
     if rng.random() < 0.5 and len(data) > DIGEST:

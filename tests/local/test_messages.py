@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpsparse.local import MessageError, Report, Task
-from dpsparse.sites.local.messages import DIGEST, HEADER, message_digest
+from dpsparse.sites.rounds.messages import DIGEST, HEADER, message_digest
 
 IDENTITY = bytes(range(16))
 VALUES = np.array([1, -2, 2**31 - 1, -(2**31)], dtype=np.int32)
@@ -27,11 +27,11 @@ def test_tasks_come_back_as_they_were():
 
 def test_messages_are_small():
     assert len(Report(IDENTITY, 0, bytes(16), np.zeros(54, dtype=np.int32)).to_bytes()) == 54 * 4 + HEADER.size + DIGEST
-    assert 54 * 4 + HEADER.size + DIGEST == 278
+    assert 54 * 4 + HEADER.size + DIGEST == 288
 
 
 def resealed(message: bytes, **fields) -> bytes:
-    names = ("magic", "version", "kind", "protocol", "round", "identifier", "radius", "entries")
+    names = ("magic", "version", "kind", "protocol", "round", "identifier", "radius", "release", "entries")
     values = dict(zip(names, HEADER.unpack_from(message), strict=True)) | fields
     content = HEADER.pack(*(values[n] for n in names)) + message[HEADER.size : -DIGEST]
     return content + message_digest(content)
@@ -50,7 +50,8 @@ GOOD = Report(IDENTITY, 0, bytes(16), VALUES).to_bytes()
         (GOOD + b"x", "length does not fit"),
         (b"x" * 500, "not a message of dpsparse"),
         (resealed(GOOD, version=2), "version 2"),
-        (resealed(GOOD, kind=1), "a task came"),
+        (resealed(GOOD, kind=3), "a task came"),
+        (resealed(GOOD, kind=2), "a task came"),
         (resealed(GOOD, radius=1.0), "no radius"),
         (resealed(GOOD, radius=math.nan), "no radius"),
         (resealed(GOOD, entries=3), "length does not fit"),

@@ -6,9 +6,9 @@ carries them within one process, ``dpsparse.sites.federated.flower`` by Flower (
 """
 
 from ..rounds import FileStore, MemoryStore, MessageError, RunPausedError
+from ..rounds.messages import Report, Task
 from .certificate import Certificate, Federation
 from .grid import Grid
-from .messages import Report, Task
 from .protocol import Protocol
 from .server import Server, SitePrivacy
 from .shared import SiteData, fit_shared

@@ -22,9 +22,9 @@ from ...core.regular_files import same_file
 from ...core.release import difference
 from ..rounds import Coordinator, FileStore, MessageError
 from ..rounds.coordinator import Model_co
+from ..rounds.messages import Report, Task
 from ..rounds.protocol import AgreedBySites
 from .certificate import Certificate, Federation
-from .messages import Report, Task
 from .saved import Saved
 
 #: No run has it: stands for that of a state whose protocol cannot be read, so that it is refused.

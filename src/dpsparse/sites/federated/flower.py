@@ -30,8 +30,8 @@ from ...estimators.linear import SparseLinear
 from ..local import Device
 from ..local import Server as LocalServer
 from ..rounds import MessageError, RunPausedError
+from ..rounds.messages import Report
 from .certificate import Certificate
-from .messages import Report
 from .protocol import Protocol
 from .server import Server
 from .site import Site
@@ -52,6 +52,8 @@ PAUSE = 0.5
 #: Seconds until a message that was not answered is sent again, doubled each time: a site that was
 #: restarted may never have seen it, and one that works on it gives one answer to both.
 REPEAT = 60.0
+#: Seconds until a message to a node that failed, or was away, is sent again.
+RETRY = 5.0
 
 #: Sites of this process, by run and node. An app itself holds none: the simulation engine sends it to other processes.
 _SITES: dict[tuple[bytes, int], Site] = {}
@@ -201,11 +203,12 @@ def run_rounds(server: Server, grid: Grid, *, timeout: float = 3600.0, wait: flo
 
 @dataclass
 class _Sent:
-    """A message under way: its kind, when it was sent last, and after how long it is sent again."""
+    """A message under way: its kind, when it was sent last, after how long it is sent again, and how often it failed."""
 
     kind: str
     at: float
     delay: float = REPEAT
+    failures: int = 0
 
 
 class _Carrier:
@@ -261,6 +264,7 @@ class _Carrier:
     def _look(self) -> None:
         """See which nodes are there, and ask new ones which site they are."""
         self._here = set(self.grid.get_node_ids())
+        self._refused &= self._here  # a node that was lost and comes back is asked again
         for node in self._here - set(self.nodes.values()) - self._refused:
             self._send("query", node, {})
         for node in set(self._sent) - self._here:
@@ -312,9 +316,13 @@ class _Carrier:
             node = self._ids.pop(reply.metadata.reply_to_message_id, None)
             if node is None or (node != int(reply.metadata.src_node_id) and not reply.has_error()):
                 continue
-            self._sent.pop(node, None)
-            failed = reply.has_error() or RECORD not in reply.content
-            self._take(node, {"refused": "the node failed."} if failed else dict(reply.content[RECORD]))
+            sent = self._sent.pop(node, None)
+            if not (reply.has_error() or RECORD not in reply.content):
+                self._take(node, dict(reply.content[RECORD]))
+            elif sent is not None and sent.failures < ATTEMPTS:
+                self._sent[node] = _Sent(sent.kind, time.monotonic(), RETRY, sent.failures + 1)
+            else:
+                self._take(node, {"refused": "the node failed."})
 
     def _take(self, node: int, content: Content) -> None:
         """A certificate, a report or a refusal."""

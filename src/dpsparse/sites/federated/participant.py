@@ -26,9 +26,9 @@ from ...ledger import Ledger, Reservation
 from ...ledger.names import is_seeded, seeded_label
 from ...ops import project_ball
 from ..rounds import FileStore, MemoryStore, MessageError, Participant, Store
+from ..rounds.messages import Report, Task, message_digest
 from ..rounds.protocol import AgreedBySites
 from .certificate import SEPARATE, Certificate, state_run
-from .messages import Report, Task, message_digest
 
 #: Whom a site trusts: nobody, or the server, with models that hold no noise of the site.
 NOBODY, SERVER = "nobody", "server"

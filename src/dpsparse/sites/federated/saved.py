@@ -10,9 +10,9 @@ import numpy as np
 from ...core.facts import Vector
 from ...core.regular_files import parse_json
 from ...core.sealed_files import SealedKind
+from ..rounds.messages import LARGEST_NUMBER
 from ..rounds.protocol import MessageError, SiteProtocol
 from .certificate import Certificate
-from .messages import LARGEST_NUMBER
 
 #: Saved servers; room for some ten million coefficients. They are for the eyes of the server alone.
 KIND = SealedKind("dpsparse-federated-server", 2, 2**30, "a saved server of sites", rights=0o600)

@@ -5,8 +5,9 @@ relatives); messages are bytes, and how they travel is left to the caller.
 """
 
 from ..rounds import AnswerClaim, FileStore, MemoryStore, MessageError
+from ..rounds.messages import DeviceReport as Report
+from ..rounds.messages import DeviceTask as Task
 from .device import Device
-from .messages import Report, Task
 from .protocol import Protocol
 from .server import Server
 

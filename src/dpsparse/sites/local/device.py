@@ -18,7 +18,8 @@ from ...rows.hosts import MemoryHost
 from ...rows.records import Records
 from ...rows.single_records import private_targets
 from ..rounds import AnswerClaim, CallbackStore, Participant, Store, device_store
-from .messages import Report, Task
+from ..rounds.messages import DeviceReport as Report
+from ..rounds.messages import DeviceTask as Task
 from .protocol import Protocol
 
 

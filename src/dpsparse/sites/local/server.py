@@ -21,8 +21,9 @@ from ...queries.kinds import Gradient, Query, RandomizedLabels
 from ...rows.hosts import MemoryHost
 from ...rows.single_records import PublicRows
 from ..rounds import Coordinator, MessageError, fitted_model, without_ledger
+from ..rounds.messages import DeviceReport as Report
+from ..rounds.messages import DeviceTask as Task
 from .collected import Collected, Open
-from .messages import Report, Task
 from .protocol import Protocol
 from .saved import RoundTotal, Saved
 
