@@ -41,14 +41,16 @@ def test_terms_stay_within_the_declared_bounds_and_norm():
     x[x[:, 2] == 1, 0] = 0.0  # as an encoder fills a gap
     lower, upper, norm = BASIS.bounds(np.array([-1, -9, 0, 15.0]), np.array([1, 9, 1, 50.0]), 60.0, structural=False)
     out = BASIS.rows(x)
-    assert np.all(out >= lower) and np.all(out <= upper)
+    assert np.all(out >= lower)
+    assert np.all(out <= upper)
     assert np.all(np.linalg.norm(out, axis=1) <= norm)
     # a dictionary's row norm counts a curve's column, gap included, as 1
     encoded = Basis(3, (Curve(AGE, "smooth", 5, 1.0, -1.0, 1.0),))
     *_, tight = encoded.bounds(np.array([-1, -1, 0]), np.ones(3), np.sqrt(2), structural=True)
     x[:, 1] = np.clip(x[:, 1], -1, 1)
     reached = np.linalg.norm(encoded.rows(np.vstack([x[:, :3], [1, 1, 0]])), axis=1).max()
-    assert reached <= tight * (1 + 1e-12) and reached > 0.999 * tight
+    assert reached <= tight * (1 + 1e-12)
+    assert reached > 0.999 * tight
 
 
 def test_values_beyond_the_bounds_are_clipped_before_they_bend():
@@ -66,13 +68,15 @@ def test_a_cell_that_is_no_number_makes_its_record_absent_alone(bad):
     x = rows(3)
     x[1, 0], x[:, 2] = bad, 0
     out = BASIS.rows(x)
-    assert np.isnan(out[1]).any() and np.isfinite(out[[0, 2]]).all()
+    assert np.isnan(out[1]).any()
+    assert np.isfinite(out[[0, 2]]).all()
 
 
 def test_records_behind_the_map_are_divided_and_read_as_one():
     x = rows()
     found = Records(x).expanded(BASIS)
-    assert found.shape == (50, BASIS.width) and not found.is_plain
+    assert found.shape == (50, BASIS.width)
+    assert not found.is_plain
     assert np.array_equal(found.take(np.array([3, 5])).rows(0, 2), found.rows(0, 50)[[3, 5]])
     assert np.array_equal(Records(sp.csr_matrix(x)).expanded(BASIS).rows(0, 50), found.rows(0, 50))
     scale = np.arange(1.0, BASIS.width + 1)
