@@ -259,3 +259,24 @@ def test_a_dictionary_refuses_shapes_that_make_no_sense():
     ).check()
     assert ["shape must be" in lines[0], "reference must lie" in lines[1], "shape belongs" in lines[2]] == [True] * 3
     assert Dictionary.from_dict(CODEBOOK.to_dict()) == CODEBOOK
+
+
+def test_the_command_line_plans_fits_shows_and_predicts_curves(table, tmp_path):
+    from click.testing import CliRunner
+
+    from dpsparse.cli import main
+
+    cells, y = table
+    cells.assign(y=y).to_csv(tmp_path / "rows.csv", index=False)
+    target = Column(name="y", role="target", kind="number", bounds=(-1, 11))
+    Dictionary([*CODEBOOK.columns, target]).write(tmp_path / "codebook.yaml")
+    where = {name: str(tmp_path / name) for name in ("rows.csv", "codebook.yaml", "model.json")}
+    asked = ["--dictionary", where["codebook.yaml"], "--epsilon", "4", "--shapes", "auto"]
+    run = CliRunner().invoke
+    planned = run(main, ["plan", *asked, "--n-rows", str(N)])
+    assert "x 13 features" in planned.output
+    fitted = run(main, ["fit", where["rows.csv"], *asked, "--out", where["model.json"]])
+    assert "age: smooth (5 terms); 0 at 50 years" in fitted.output
+    assert "age: smooth (5 terms); 0 at 50 years" in run(main, ["show", where["model.json"]]).output
+    predicted = run(main, ["predict", where["model.json"], where["rows.csv"]])
+    assert predicted.exit_code == 0

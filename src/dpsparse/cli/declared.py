@@ -68,7 +68,7 @@ def apply(path: Path | None, options: dict[str, Any]) -> Dictionary | None:
         )
     options["check_cells"] = _share(options["check_cells"], options["recipe"])
     bounds = found.output_bounds()
-    options |= {"task": target.task, "feature_bound": (bounds.lower, bounds.upper), "row_norm": bounds.row_norm}
+    options |= {"task": target.task, "feature_bound": bounds, "row_norm": bounds.row_norm}
     options |= target.settings
     return found
 
