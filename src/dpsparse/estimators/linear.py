@@ -27,8 +27,6 @@ from ..rows.data_split import read_units
 from ..rows.declared import ColumnBounds, declared_bounds
 from ..rows.margins import served
 from ..rows.missing import AT_PREDICTION
-from ..rows.row_bounds import RowBounds
-from ..rows.shapes import Basis
 from .display import StatementMixin
 from .input_checks import open_rows_in_files, read_source, read_vector, refuse_fit_arguments, refuse_numbers_for_labels
 from .intervals import Intervals
@@ -176,19 +174,6 @@ class SparseLinear(ShapesMixin, StatementMixin, BaseEstimator):  # type: ignore[
     def fitted_sparse(self) -> bool:
         """Whether a fitted model was planned for sparse rows; False for files that do not say it."""
         return bool(vars(self).get("_sparse_rows", False))
-
-    @property
-    def basis_(self) -> Basis | None:
-        """The public map of a record whose terms have the coefficients of a fitted model; None: all columns are lines."""
-        return vars(self).get("_basis")
-
-    @property
-    def fitted_bounds(self) -> RowBounds | None:
-        """To what rows are clipped wherever a fitted model is applied: the bounds of its fit.
-
-        None for models of releases that did not keep them.
-        """
-        return vars(self).get("_fitted_bounds")
 
     def fitted_request(self) -> FitRequest:
         """The request with what a fitted model was fitted with.
