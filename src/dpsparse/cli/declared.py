@@ -84,7 +84,7 @@ def apply(path: Path | None, options: dict[str, Any]) -> Dictionary | None:
         )
     options["check_cells"] = _share(options["check_cells"], options["recipe"])
     bounds = found.output_bounds()
-    options |= {"task": target.task, "feature_bound": (bounds.lower, bounds.upper), "row_norm": bounds.row_norm}
+    options |= {"task": target.task, "feature_bound": bounds, "row_norm": bounds.row_norm}
     options |= target.settings
     if target.task == "regression" and (options["loss"] or "").partition(":")[0].lower() == "poisson":
         options |= {"target_bound": target.column.limits[1], "target_center": 0.0}  # counts have no centre

@@ -28,8 +28,6 @@ from ..rows import Records, read_bounds, refuse_missing
 from ..rows.declared import ColumnBounds, declared_bounds
 from ..rows.margins import served
 from ..rows.missing import AT_PREDICTION
-from ..rows.row_bounds import RowBounds
-from ..rows.shapes import Basis
 from ..rows.units import read_units
 from .display import StatementMixin
 from .input_checks import (
@@ -197,19 +195,6 @@ class SparseLinear(ShapesMixin, StatementMixin, BaseEstimator):  # type: ignore[
     def fitted_sparse(self) -> bool:
         """Whether a fitted model was planned for sparse rows; False for files that do not say it."""
         return bool(vars(self).get("_sparse_rows", False))
-
-    @property
-    def basis_(self) -> Basis | None:
-        """The public map of a record whose terms have the coefficients of a fitted model; None: all columns are lines."""
-        return vars(self).get("_basis")
-
-    @property
-    def fitted_bounds(self) -> RowBounds | None:
-        """To what rows are clipped wherever a fitted model is applied: the bounds of its fit.
-
-        None for models of releases that did not keep them.
-        """
-        return vars(self).get("_fitted_bounds")
 
     def fitted_request(self) -> FitRequest:
         """The request with what a fitted model was fitted with.

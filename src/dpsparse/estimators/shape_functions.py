@@ -9,13 +9,12 @@ normal quantile z, for all x together with :math:`z^2` the quantile of :math:`\c
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import chi2, norm
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
@@ -151,8 +150,19 @@ class ShapesMixin:
     intercept_: Any
     n_features_in_: int
     intervals_: Intervals
-    basis_: Basis | None
-    fitted_bounds: RowBounds | None
+
+    @property
+    def basis_(self) -> Basis | None:
+        """The public map of a record whose terms have the coefficients of a fitted model; None: all columns are lines."""
+        return vars(self).get("_basis")
+
+    @property
+    def fitted_bounds(self) -> RowBounds | None:
+        """To what rows are clipped wherever a fitted model is applied: the bounds of its fit.
+
+        None for models of releases that did not keep them.
+        """
+        return vars(self).get("_fitted_bounds")
 
     def _column_names(self) -> list[str]:
         names = vars(self).get("feature_names_in_")
@@ -337,7 +347,7 @@ def _quantile(level: float, terms: int | None) -> float:
     return float(norm.isf((1 - level) / 2) if terms is None else math.sqrt(chi2.ppf(level, terms)))
 
 
-def names_or_none(model: ShapesMixin) -> Sequence[str] | NDArray[np.object_] | None:
+def names_or_none(model: ShapesMixin) -> list[str] | None:
     """Names of coefficients, where columns have names or are curves."""
     known = "feature_names_in_" in vars(model) or model.basis_ is not None
     return model.term_names() if known else None

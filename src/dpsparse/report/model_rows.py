@@ -110,13 +110,13 @@ def _in_units(model: SparseLinear, coef: np.ndarray) -> tuple[np.ndarray, list[t
     lines = line_coefficients(model, coef)
     effects = TableEncoder(model.dictionary_).decode(lines, np.zeros(coef.shape[0]))[: lines.shape[1]]
     shown = np.array([np.atleast_1d(effect.coefficient) for effect in effects], dtype=float).reshape(len(effects), -1)
-    names = [(effect.column, effect.level, effect.unit) for effect in effects]
+    called = [(effect.column, effect.level, effect.unit) for effect in effects]
     basis = model.basis_
     if basis is None:
-        return shown.T, names
+        return shown.T, called
     found = coef.copy()
     found[:, basis.starts[basis.lines]] = shown.T[:, basis.lines]
-    own = [names[j] for j in basis.parents]
+    own = [called[j] for j in basis.parents]
     for curve in basis.curves:
         own[basis.place(curve)] = [(curve.of.name, f"term {k}", "") for k in range(1, curve.terms + 1)]
     return found, own

@@ -49,6 +49,10 @@ class ColumnBounds:
             ),
         )
 
+    def output_bounds(self) -> ColumnBounds:
+        """Itself: bounds with what a dictionary declares may be given as `feature_bound`."""
+        return self
+
 
 @runtime_checkable
 class Bounded(Protocol):
