@@ -66,7 +66,7 @@ def describe_features(model: SparseLinear, most: int | None = None) -> str:
 
 def _size(selected: dict[str, Any]) -> float:
     value = selected["coefficient"]
-    return max(map(abs, value)) if isinstance(value, list) else abs(value)
+    return float(max(map(abs, value)) if isinstance(value, list) else abs(value))
 
 
 def print_model(model: SparseLinear, details: bool = False) -> str:

@@ -87,11 +87,6 @@ class Auto(PrivateRecipe):
         found, _ = self.resolve(facts, budget)
         return found.solver(found.view(facts), budget)
 
-    def constant_only(self, facts: Facts, budget: Budget) -> bool:
-        """As the recipe that the rule resolves to says."""
-        found, _ = self.resolve(facts, budget)
-        return found.constant_only(found.view(facts), budget)
-
 
 def _dense(facts: Facts, enough: bool, reach: float, why: str) -> tuple[PrivateRecipe, str]:
     """Tables, or select_polish where only selections can tell something."""

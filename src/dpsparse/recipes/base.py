@@ -68,13 +68,6 @@ class PrivateRecipe(Recipe):
     def solver(self, facts: Facts, budget: Budget) -> Solver:
         """The loop with every constant filled in, from the facts of `view` and the budget alone."""
 
-    def constant_only(self, facts: Facts, budget: Budget) -> bool:
-        """Whether a fit would release nothing but the constant: the planner calls it hopeless, and `fit` warns.
-
-        Facts are those of `view`. Here: never.
-        """
-        return False
-
 
 class Baseline(Recipe):
     """A recipe without privacy, to compare with: it has no budget."""

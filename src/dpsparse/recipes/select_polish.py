@@ -182,10 +182,6 @@ class SelectPolish(PrivateRecipe):
         means = POLISH.all_means if asked and clear(facts, level, POLISH.all_means) else 0.0
         return SelectAndPolish(sparsity=sparsity, rho=rho, rule=rule, ridge=facts.penalty.l2, means=means)
 
-    def constant_only(self, facts: Facts, budget: Budget) -> bool:
-        """Whether the first answers about scales would be too noisy for anything but the constant."""
-        return self.solver(facts, budget).constant_only(facts)
-
 
 def default_sparsity(facts: Facts, rho: float, rule: Rule) -> int:
     """What a selection can tell from noise: at least 1, at most a quarter of the features and their square root."""

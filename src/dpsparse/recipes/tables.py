@@ -125,10 +125,6 @@ class Tables(PrivateRecipe):
             sparse.append(replace(runner, told=plain.means > 0, means=0.0))
         return TableDescent(level=plain.level, few_coefficients=tuple(sparse))
 
-    def constant_only(self, facts: Facts, budget: Budget) -> bool:
-        """Whether the level of one query is too low for anything but the constant."""
-        return self.solver(facts, budget).constant_only(facts)
-
     def races(self, facts: Facts, budget: Budget) -> bool:
         """Whether answers will choose between many coefficients and few; the planner asks here too."""
         plain = _schedule(facts, budget)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -108,6 +108,10 @@ memory_limit, random_state, verbose
     >>> model.predict_survival(X[:3], [1.0, 5.0]).shape
     (3, 2)
     """
+
+    #: Effects are lines: a survival model has no curves.
+    basis_: ClassVar[None] = None
+    shapes_: ClassVar[tuple[()]] = ()
 
     ledger = LedgerArgument()
 
@@ -375,7 +379,7 @@ memory_limit, random_state, verbose
 def _classifier(model: SparseRegressor) -> SparseClassifier:
     """The same margins, as those of two classes."""
     bounds = model.plain_bounds()
-    made = SparseClassifier(feature_bound=bounds["feature_bound"], row_norm=bounds["row_norm"], classes=[0, 1])  # type: ignore[arg-type]
+    made = SparseClassifier(feature_bound=bounds["feature_bound"], row_norm=bounds["row_norm"], classes=[0, 1])
     made.classes_, made.multinomial_ = np.array([0, 1]), False
     made.coef_, made.intercept_ = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
     made.support_, made.statement_ = model.support_, model.statement_

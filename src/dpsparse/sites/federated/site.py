@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from ...core import Adjacency, Budget, DataError, Plan, PrivacyError, Receipt
+from ...core.digests import digest_of
 from ...core.facts import Vector
 from ...fitting import Session, public_rows
 from ...fitting.request import Seed
 from ...ledger import Ledger
 from ...oracles.noise_info import PricedNoise
-from ...oracles.tape import digest_of, mark_of
+from ...oracles.tape import mark_of
 from ...queries.kinds import Gradient
 from ...rows.hosts import MemoryHost
 from ...rows.lattice import Lattice
