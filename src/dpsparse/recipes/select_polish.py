@@ -184,7 +184,7 @@ class SelectPolish(PrivateRecipe):
 
     def constant_only(self, facts: Facts, budget: Budget) -> bool:
         """Whether the first answers about scales would be too noisy for anything but the constant."""
-        return self.solver(facts, budget).constant_only(facts)
+        return self.solver(facts, budget).releases_constant(facts)
 
 
 def default_sparsity(facts: Facts, rho: float, rule: Rule) -> int:

@@ -127,7 +127,7 @@ class Tables(PrivateRecipe):
 
     def constant_only(self, facts: Facts, budget: Budget) -> bool:
         """Whether the level of one query is too low for anything but the constant."""
-        return self.solver(facts, budget).constant_only(facts)
+        return self.solver(facts, budget).releases_constant(facts)
 
     def races(self, facts: Facts, budget: Budget) -> bool:
         """Whether answers will choose between many coefficients and few; the planner asks here too."""
