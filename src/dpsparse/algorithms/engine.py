@@ -120,7 +120,7 @@ def constant_only(level: float, scales: int) -> bool:
 class ReleasesConstant(Protocol):
     """A solver that releases only the constant where more would be noise."""
 
-    def constant_only(self, facts: Facts) -> bool:
+    def releases_constant(self, facts: Facts) -> bool:
         """Whether it does so for these facts; `plan` then asks for nothing else."""
         ...
 

@@ -83,7 +83,7 @@ class SelectAndPolish:
 
     def plan(self, facts: Facts, budget: Budget) -> Plan:
         """The size of a typical entry; then, for each number of coordinates that may follow, everything else."""
-        if self.constant_only(facts):
+        if self.releases_constant(facts):
             return constant_plan(classes=facts.target.classes, gaussian=self.noise, gumbel=self.selection_noise)
         schedules = {s.name: s for s in (self.schedule(facts, edge) for edge in entry_edges(facts)[1:])}
         share = POLISH.entry_share * self.rule.scalars * self._shares(facts).rest
@@ -96,7 +96,7 @@ class SelectAndPolish:
         plan = plan.with_share(1 - sum(ask.share for ask in first))
         return replace(plan, asks=(*first, *plan.asks), order=tuple(ask.name for ask in (*first, *plan.asks)))
 
-    def constant_only(self, facts: Facts) -> bool:
+    def releases_constant(self, facts: Facts) -> bool:
         """Whether nothing but the constant is released."""
         free = facts.free > 0
         level = facts.n_rows * math.sqrt(2 * self.rho)
@@ -115,7 +115,7 @@ class SelectAndPolish:
     def run(self, oracle: Oracle, path: Path | None = None, origin: ColumnLocations | None = None) -> Vector:
         """Return the polished coefficients; everything here is post-processing."""
         edges, queries = entry_edges(oracle.facts), Queries(oracle)
-        if self.constant_only(oracle.facts):
+        if self.releases_constant(oracle.facts):
             return queries.constant(oracle.facts.n_rows * math.sqrt(2 * self.rho))
         if self.means:
             origin = ColumnLocations.learn(queries, _lengths, ROWS)

@@ -68,7 +68,7 @@ class TableDescent:
         others = [runner.plan(facts, budget) for runner in self._runners]
         return self._schedule(facts).plan(gaussian=self.noise, gumbel=self.selection_noise, others=others)
 
-    def constant_only(self, facts: Facts) -> bool:
+    def releases_constant(self, facts: Facts) -> bool:
         """Whether nothing but the constant is released."""
         return self._schedule(facts).constant
 

@@ -22,7 +22,7 @@ def hopeless(prepared: FitPlan, shape: Shape) -> str:
     """
     if prepared.priced is None:
         return ""
-    if isinstance(prepared.solver, ReleasesConstant) and prepared.solver.constant_only(prepared.facts):
+    if isinstance(prepared.solver, ReleasesConstant) and prepared.solver.releases_constant(prepared.facts):
         facts = prepared.facts
         return (
             f"Noise hides the signal: with {facts.n_rows} rows and {facts.n_features} features only the "

@@ -66,7 +66,7 @@ def smallest_coefficient(prepared: FitPlan, *, scale: float, signal: float, left
 def _selected(
     facts: Facts, priced: PricedPlan, solver: SelectAndPolish, scale: float, residual: float, signal: float
 ) -> float | None:
-    if solver.constant_only(facts):
+    if solver.releases_constant(facts):
         return None
     n, d = facts.n_rows, facts.n_features
     edges = entry_edges(facts)[1:]
@@ -109,7 +109,7 @@ def _descended(facts: Facts, solver: TableDescent, scale: float, residual: float
     Rows of length 1.2 have columns of spread :math:`1/(1.2\sqrt d)`, and clips are 1.3 times the 65
     % quantile of normal residuals.
     """
-    if solver.constant_only(facts):
+    if solver.releases_constant(facts):
         return None
     schedule = TableSchedule.of(facts, solver.level, race=bool(solver.few_coefficients))
     n, d = facts.n_rows, facts.n_features
