@@ -313,7 +313,7 @@ def test_rows_are_dealt_by_the_rule_of_the_plan_alone():
     X, y = data(n=300)
     request = regressor().request()
     prepared = plan_fit(request, Shape(n_rows=300, n_features=D))
-    with pytest.raises(PrivacyError, match="rule of the plan"):
+    with pytest.raises(PrivacyError, match="whose they are"):
         fit(prepared, Records(X).by_unit(read_units(np.arange(300), 300)), [y])
 
 
