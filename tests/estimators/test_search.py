@@ -351,7 +351,7 @@ def test_what_is_not_a_private_model_is_refused():
 
 @pytest.mark.parametrize("model", [search(), regressor(), classifier()], ids=["search", "regressor", "classifier"])
 def test_sample_weights_are_refused_with_the_reason(model):
-    with pytest.raises((TypeError, ValueError), match="taken by fit of SparseRegressor|needs weight_bound=W"):
+    with pytest.raises((TypeError, ValueError), match=r"taken by fit of SparseRegressor|needs weight_bound=W"):
         model.fit(X, LABELS if is_classifier(model) else Y, sample_weight=np.ones(2000))
     with pytest.raises(TypeError, match="fit takes X and y only, got groups"):
         model.fit(X, Y, groups=np.ones(2000))
