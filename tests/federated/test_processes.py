@@ -250,6 +250,7 @@ class Deployment:
         """End the processes of this deployment, which are those that know its folder."""
         for process in self.processes:
             process.kill()
+            process.wait()
         for _ in range(5):
             for found in self.own_processes():
                 with contextlib.suppress(ProcessLookupError):
