@@ -17,6 +17,7 @@ from ..estimators.linear import SparseLinear
 from ..fitting import Shape, plan_fit
 from ..queries.kinds import Solver
 from ..queries.losses import Loss, Squared
+from ..rows.declared import Bounded
 
 #: Rows and features of the worlds that audits make up, unless the caller says otherwise.
 ROWS, FEATURES = 30, 5
@@ -125,6 +126,9 @@ def _of_estimator(
 def _declared_features(estimator: SparseLinear) -> int | None:
     """How many features the arguments speak of, where some are given one by one."""
     bound = estimator.feature_bound
+    known = bound.output_bounds() if isinstance(bound, Bounded) else None
+    if known is not None:
+        return int(known.lower.size)
     sides = bound if isinstance(bound, tuple) else (bound,)
     lengths = [np.size(v) for v in (estimator.start, estimator.feature_center, *sides) if np.ndim(v) == 1]
     return lengths[0] if lengths else None

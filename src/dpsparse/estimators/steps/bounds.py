@@ -35,9 +35,15 @@ class Bounds:
         return cls(*read_bounds(feature_bound, row_norm, n_features))
 
     @property
-    def feature_bound(self) -> tuple[float | Vector, float | Vector] | Bounds:
-        """As an estimator takes it: with what a dictionary says about the columns, where one does."""
-        return (self.lower, self.upper) if self.declared is None else self
+    def feature_bound(self) -> tuple[float | Vector, float | Vector]:
+        """As an estimator takes it."""
+        return self.lower, self.upper
+
+    @property
+    def plain(self) -> bool:
+        """Whether a dictionary says nothing but bounds: no curve and no group."""
+        known = self.declared
+        return known is None or not (known.groups or any(one.shape not in (None, "line") for one in known.numbers))
 
     def output_bounds(self) -> ColumnBounds | None:
         """What a dictionary says about the columns; None where there is none."""

@@ -273,7 +273,9 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
         loan["n_rows"] = n_rows
         bounded = isinstance(step, PrivateBounds) or step.row_norm is not None or step.feature_bound is not None
         if bounds is not None and not bounded:
-            loan |= {"row_norm": bounds.row_norm, "feature_bound": bounds.feature_bound}
+            lines = bounds.plain and getattr(step, "shapes", "line") == "line"
+            described = bounds.feature_bound if lines or bounds.declared is None else bounds
+            loan |= {"row_norm": bounds.row_norm, "feature_bound": described}
         return loan
 
     def _target_arguments(self, *, foreseen: bool = False) -> dict[str, object]:
