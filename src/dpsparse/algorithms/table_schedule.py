@@ -84,9 +84,10 @@ class TableSchedule:
     n_features : int
     level : float
         N.
-    classes, quadratic, free, centred : bool
-        Whether classes are predicted; slopes are whole residuals; there is an intercept; the means
-        of columns are known or not wanted.
+    classes, quadratic, events, free, centred : bool
+        Whether classes are predicted; slopes are whole residuals; targets are times to an event, for
+        which neither second-order steps nor the slope of the target are taken; there is an
+        intercept; the means of columns are known or not wanted.
     curvature : float
         Of the loss.
     keep : int or None
@@ -99,6 +100,7 @@ class TableSchedule:
     level: float
     classes: bool
     quadratic: bool
+    events: bool
     free: bool
     centred: bool
     curvature: float
@@ -114,6 +116,7 @@ class TableSchedule:
             level=level,
             classes=facts.target.classes,
             quadratic=facts.quadratic,
+            events=facts.target.events,
             free=facts.free > 0,
             centred=facts.free == 0 or facts.means is not None,
             curvature=facts.curvature,
@@ -159,7 +162,8 @@ class TableSchedule:
     def newton(self) -> bool:
         """Whether noise is so small, beside the number of columns, that steps of second order are taken."""
         clear = self._gram_edge < TABLES.pair.newton_noise[self.classes]
-        return self.keep is None and self.kappa >= TABLES.newton_from and clear and not self.few_records
+        many = self.kappa >= TABLES.newton_from and not self.few_records
+        return self.keep is None and many and clear and not self.events
 
     @property
     def hessian(self) -> float:
@@ -187,6 +191,8 @@ class TableSchedule:
 
         With few records it is asked of numbers only, where noise rules.
         """
+        if self.events:
+            return False
         if self.few_records:
             return self.kappa < 1 and not self.classes
         return self.kappa < TABLES.pair.slope_kappa[self.classes]

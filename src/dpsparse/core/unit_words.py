@@ -9,7 +9,7 @@ ROW, PERSON = "row", "person"
 _WORD = re.compile(r"[^\W\d_][^\W\d_ -]*(?:[ -][^\W\d_]+)*", re.UNICODE)
 
 
-def unit_word(given: object) -> str:
+def unit_name(given: object) -> str:
     """The word for a unit of privacy, as a user gives it; None: a row. Public, a few plain words."""
     if given is None:
         return ROW

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from .. import recipes
 from ..core import Adjacency, AssumptionError, Budget, BudgetError, PrivacyError, checks
 from ..core.facts import LARGEST_SIZE, SMALLEST_SIZE, Facts, Penalty, Vector
-from ..core.unit_words import ROW, unit_word
+from ..core.unit_words import ROW, unit_name
 from ..ledger import Ledger, check_ledger
 from ..oracles import Resume
 from ..queries.losses import Logistic, Loss, Squared, named_loss, proven, target_of
@@ -277,7 +277,7 @@ class FitRequest:
             verbose=bool(given["verbose"]),
             intervals=_intervals(given.get("intervals")),
             interval_target=checks.one_of(given.get("interval_target", "mean"), "interval_target", INTERVAL_TARGETS),
-            unit=unit_word(given.get("unit")),
+            unit=unit_name(given.get("unit")),
             shapes=read_shapes(given.get("shapes", "line")),
             groups=read_groups(given.get("groups")),
             weight_bound=_weight_bound(given.get("weight_bound")),

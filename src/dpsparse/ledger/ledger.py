@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from ..accounting.costs.base import Cost
 from ..core.errors import LedgerError, LedgerNotWrittenError
-from ..core.unit_words import unit_word
+from ..core.unit_words import unit_name
 from .address import Address, FileAddress, default_address, read_address
 from .chain import VERSION, Chain, Event, Head
 from .charging import Request, charge, present
@@ -147,7 +147,7 @@ class Ledger:
             the same id; fits then need ``unit`` and ``units``. None: one row.
         """
         name = dataset_name(dataset)
-        state = State.opened(epsilon, delta, adjacency, kind, unit_word(unit))
+        state = State.opened(epsilon, delta, adjacency, kind, unit_name(unit))
 
         def act(chain: Chain) -> None:
             head = chain.head()

@@ -14,7 +14,7 @@ from ...accounting import PlanCost, cost_of_units, price
 from ...core import Adjacency, Ask, Budget, DataError, Noise, Plan, checks
 from ...core.facts import Facts, Target
 from ...core.mechanisms import Randomness
-from ...core.unit_words import PERSON, ROW, unit_word
+from ...core.unit_words import PERSON, ROW, unit_name
 from ...fitting import Seed, check_noise_kind, public_rows, read_targets, stated_budget, warn_if_seeded
 from ...fitting.session import PaidBy, session
 from ...fitting.statement import complete, draft_score
@@ -168,7 +168,7 @@ def private_score(
     if group is not None and isinstance(X, ClusterRows):
         raise ValueError("rows on a cluster are not scored by group yet. Score each group's rows, or leave group=None.")
     X, units = without_column(X, units)
-    word = unit_word(unit) if units is None or unit is not None else PERSON
+    word = unit_name(unit) if units is None or unit is not None else PERSON
     if units is None and word != ROW:
         raise ValueError(f"unit={word!r} promises to all rows with the same id. Give units=, the id of each row.")
     codes, X = _group(X, group, groups, model)

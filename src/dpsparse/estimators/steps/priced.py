@@ -14,7 +14,7 @@ from ...accounting import PlanCost, PricedPlan, cost_of_units, price
 from ...core import Adjacency, Ask, Budget, DataError, Noise, Plan, Statement, checks
 from ...core.facts import Facts, Vector
 from ...core.mechanisms import Randomness
-from ...core.unit_words import PERSON, ROW, unit_word
+from ...core.unit_words import PERSON, ROW, unit_name
 from ...fitting import Seed, check_noise_kind, public_rows, stated_budget, warn_if_seeded
 from ...fitting.session import session
 from ...fitting.statement import complete_step, draft_step
@@ -92,12 +92,12 @@ class PrivateStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         `units` holds the id of each row, or names the column of a frame that does.
         """
         X, units = without_column(X, units)
-        if units is None and unit_word(self.unit) != ROW:
+        if units is None and unit_name(self.unit) != ROW:
             raise ValueError(f"unit={self.unit!r} promises to all rows with the same id. Give them: fit(X, units=ids).")
         source = self._unless_refused(read_source(self, X, reset=True, adjacency=Adjacency.named(self.adjacency)))
         if units is not None and source.spread is not None:
             raise DataError(UNITS_IN_MEMORY)
-        self._word = unit_word(self.unit) if units is None or self.unit is not None else PERSON
+        self._word = unit_name(self.unit) if units is None or self.unit is not None else PERSON
         return source if units is None else source.by_unit(read_units(units, source.shape[0]))
 
     def _public_rows(self, rows: Records) -> int:
