@@ -7,8 +7,8 @@ The length R is a paid quantile. What is believed of each mean is its expectatio
 all means that makes the d noisy ones most likely (Robbins; Kiefer and Wolfowitz): where numbers lie
 at the midpoint of their bounds and indicators near an end, means are drawn to either, and where all
 is noise, to one place. A second turn measures rows from the means of the first, which makes
-rows shorter if those means were far from zero. The two results are averaged, weighted by precision. Means of few columns are drawn to where they came
-from (James and Stein).
+rows shorter if those means were far from zero. The two results are averaged, weighted by precision.
+Means of few columns are drawn to where they came from (James and Stein).
 """
 
 from __future__ import annotations

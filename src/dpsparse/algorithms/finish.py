@@ -89,7 +89,7 @@ class Finish:
         return self._kept(slope, moved, score, FINISH.noise * noise / FINISH.square / unit, noise)
 
     def _fit(self, queries: Queries, score: Score, clip: float, unit: float, part: float) -> tuple[float, float]:
-        """Slope and constant of the target on the score, from a part of it on: the mean of the path but its beginning."""
+        """Slope and constant of the target on a part of the score: the mean of the path but its beginning."""
         free, bend, steps = queries.facts.free, queries.facts.curvature, FINISH.whole.steps
         if self.classes:
             bend = min(bend, 1 / self._steep(score.offset) + FINISH.least_bend)

@@ -62,7 +62,8 @@ def apply(path: Path | None, options: dict[str, Any]) -> Dictionary | None:
         options["check_cells"] = None
         if options["task"] is None:
             raise Refusal(
-                "Missing option '--task': classification, regression or survival. A --dictionary with a target says it, too."
+                "Missing option '--task': classification, regression or survival. A --dictionary with a target "
+                "says it, too."
             )
         return None
     from ..io.dictionary import DictionaryError, Target

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..estimators.linear import SparseLinear
-    from ..io.dictionary import Column
+    from ..io.dictionary import Column, Dictionary
     from ..io.files import Table
     from ..io.tabular import CsvForm
 
@@ -161,8 +162,8 @@ def fit(
     """Fit a sparse model on DATA under differential privacy.
 
     DATA is a file (.csv, .parquet, .svmlight, .npy, .npz, .bed, .pgen, .h5ad, or .dpsrows of dpsparse convert), or a
-    pattern of several in quotes. Bounds are promises about what the data can hold; the data is clipped to them. Prints what was promised
-    and the selected features, and saves the model.
+    pattern of several in quotes. Bounds say what the data can hold; the data is clipped to them. Prints
+    what is guaranteed and the selected features, and saves the model.
 
     \b
     Examples:
@@ -194,23 +195,13 @@ def fit(
         if asked:
             raise Refusal("cells are not counted where rows stand on a cluster. Leave --check-cells out, or --cluster.")
         options["check_cells"] = None
-    if dictionary is not None and target is not None:
-        raise Refusal("the dictionary names the target. Leave --target out.")
-    if dictionary is not None and columns is not None:
-        raise Refusal("the dictionary says which columns are features. Leave --columns out.")
     csv_file = csv_form(delimiter, encoding)
     samples = {"covariates": covariates, "fill": fill}
-    if any(given is not None for given in samples.values()) and not has_samples(data):
-        raise Refusal("--covariates and --fill belong to .bed, .pgen and .h5ad files. Leave them out.")
-    if cluster is not None and (delimiter or encoding):
-        raise Refusal("--delimiter and --encoding are for files that are read here. Leave --cluster out, or them.")
-    if dictionary is None:
-        lead_to_dictionary(data, options)
     unit_column = unit_column_of(unit_column, unit_name, dictionary)
-    if unit_column is not None and (cluster is not None or options["memory_limit"] is not None):
-        raise Refusal("units are summed for rows in memory. Leave --cluster and --memory-limit out, or --unit.")
-    if unit_column is not None and options["task"] == "survival":
-        raise Refusal("survival takes one row for each person. Leave --unit out, or give its column the role id.")
+    rows = _Rows(
+        data, target, dictionary, columns, n_features, zero_based, csv_file, samples, beside, unit_column, cluster
+    )
+    rows.refuse(options)
     if path_file is not None:
         check_file(path_file, option="--path", inputs=_inputs(data, dictionary_file, None, None))
     width = 1 if dictionary is None else dictionary.output_bounds().lower.size
@@ -222,56 +213,13 @@ def fit(
     if unit_column is not None:
         model.set_params(unit=unit_name)
         if dictionary is None:
-            columns = columns_beside(data, unit_column, target, columns, csv_file)
+            rows = replace(rows, columns=columns_beside(data, unit_column, target, columns, csv_file))
     check_charge(options["ledger"], options["dataset"])
     _check_environment(model)
     with saying_how_to_go_on(options), progress(as_json) as visible:
-        declared = options["classes"] is not None and dictionary is None
-        if declared:
+        if options["classes"] is not None and dictionary is None:
             model.set_params(classes=_declared(options["classes"]))
-        if cluster is not None:
-            form: dict[str, object] = {"dictionary": dictionary}
-            if dictionary is None:
-                need_target(data, target)
-                form = {"target": target, "n_features": n_features, "columns": columns, "zero_based": zero_based}
-                form["classes"] = model.classes if declared else None
-            with cluster_input(data, cluster, visible, **form) as spread:
-                run(model, spread, None, None, visible)
-        elif beside:
-            given = read_named(data, beside, visible, csv_file)
-            if dictionary is not None:
-                table = encode(data, dictionary, visible, target=options["task"] != "survival", csv=csv_file)
-            else:
-                table = _read_features(data, visible, target, columns, beside, options, csv_file)
-            y = labelled(table.y, model.classes) if declared else table.y
-            ids = None if unit_column is None else read_ids(data, unit_column, csv_file)
-            run(model, table.X, y, table.feature_names, visible, ids, given)
-            del table, y, given
-        elif dictionary is None and unit_column is None and stays_in_files(data, options["memory_limit"], target):
-            if columns is not None:
-                raise Refusal("all columns of rows that stay in files are read. Leave --columns or --memory-limit out.")
-            need_target(data, target)
-            classes = model.classes if declared else None
-            form = {"target": target, "n_features": n_features, "zero_based": zero_based, "classes": classes}
-            rows = open_input(data, visible, **form, **samples, csv=csv_file)
-            run(model, rows, None, None, visible)
-        elif dictionary is not None and options["memory_limit"] is not None:
-            run(model, encode_to_scratch(data, dictionary, visible, csv_file), None, None, visible)
-        else:
-            if dictionary is not None:
-                table = encode(data, dictionary, visible, target=True, csv=csv_file)
-            else:
-                form = {
-                    "labels": options["task"] == "classification",
-                    "text_labels": declared,
-                    "zero_based": zero_based,
-                    "csv": csv_file,
-                }
-                table = read_rows(data, visible, target=target, n_features=n_features, columns=columns, **form)
-            y = labelled(table.y, model.classes) if declared else table.y
-            ids = None if unit_column is None else read_ids(data, unit_column, csv_file)
-            run(model, table.X, y, table.feature_names, visible, ids)
-            del table, y
+        rows.fit(model, options, visible)
     if dictionary is not None:
         keep(model, dictionary)
     # the answers are paid for: they are printed even where they cannot be saved
@@ -281,6 +229,89 @@ def fit(
     _print_model(model, None if failure else out, as_json, f"Saved: {out}")
     if failure is not None:
         raise failure
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Which rows a fit reads, by the options of the command."""
+
+    data: Path
+    target: str | None
+    dictionary: Dictionary | None
+    columns: list[str] | None
+    n_features: int | None
+    zero_based: bool
+    csv: CsvForm
+    samples: Mapping[str, object]
+    beside: tuple[Column, ...]
+    unit: str | None
+    cluster: str | None
+
+    def refuse(self, options: dict[str, Any]) -> None:
+        """Refuse options that contradict each other, before anything is read."""
+        if self.dictionary is not None and self.target is not None:
+            raise Refusal("the dictionary names the target. Leave --target out.")
+        if self.dictionary is not None and self.columns is not None:
+            raise Refusal("the dictionary says which columns are features. Leave --columns out.")
+        if any(given is not None for given in self.samples.values()) and not has_samples(self.data):
+            raise Refusal("--covariates and --fill belong to .bed, .pgen and .h5ad files. Leave them out.")
+        if self.cluster is not None and self.csv != csv_form(None, None):
+            raise Refusal("--delimiter and --encoding are for files that are read here. Leave --cluster out, or them.")
+        if self.dictionary is None:
+            lead_to_dictionary(self.data, options)
+        if self.unit is not None and (self.cluster is not None or options["memory_limit"] is not None):
+            raise Refusal("units are summed for rows in memory. Leave --cluster and --memory-limit out, or --unit.")
+        if self.unit is not None and options["task"] == "survival":
+            raise Refusal("survival takes one row for each person. Leave --unit out, or give its column the role id.")
+
+    def fit(self, model: SparseLinear, options: dict[str, Any], visible: bool) -> None:
+        """Fit on these rows, where they are."""
+        declared = options["classes"] is not None and self.dictionary is None
+        classes = model.classes if declared else None
+        form: dict[str, object] = {"target": self.target, "n_features": self.n_features, "zero_based": self.zero_based}
+        in_files = stays_in_files(self.data, options["memory_limit"], self.target) and self.unit is None
+        if self.cluster is not None:
+            if self.dictionary is None:
+                need_target(self.data, self.target)
+                form |= {"columns": self.columns, "classes": classes}
+            else:
+                form = {"dictionary": self.dictionary}
+            with cluster_input(self.data, self.cluster, visible, **form) as spread:
+                run(model, spread, None, None, visible)
+        elif not self.beside and self.dictionary is None and in_files:
+            if self.columns is not None:
+                raise Refusal("all columns of rows that stay in files are read. Leave --columns or --memory-limit out.")
+            need_target(self.data, self.target)
+            rows = open_input(self.data, visible, **form, classes=classes, **self.samples, csv=self.csv)
+            run(model, rows, None, None, visible)
+        elif not self.beside and self.dictionary is not None and options["memory_limit"] is not None:
+            run(model, encode_to_scratch(self.data, self.dictionary, visible, self.csv), None, None, visible)
+        else:
+            given = read_named(self.data, self.beside, visible, self.csv)
+            table = self._table(options, visible)
+            y = labelled(table.y, model.classes) if declared else table.y
+            ids = None if self.unit is None else read_ids(self.data, self.unit, self.csv)
+            run(model, table.X, y, table.feature_names, visible, ids, given)
+
+    def _table(self, options: dict[str, Any], visible: bool) -> Table:
+        """Features and targets in memory, without the columns beside them."""
+        survival = options["task"] == "survival"
+        if self.dictionary is not None:
+            return encode(self.data, self.dictionary, visible, target=not survival, csv=self.csv)
+        names = self.columns
+        if self.beside:
+            from ..io.columns import header
+
+            taken = {self.target, *(column.name for column in self.beside)}
+            listed = header(self.data, self.csv) if names is None else names
+            names = [name for name in listed if name not in taken]
+        if survival:
+            if self.target is not None:
+                raise Refusal("survival has a time and an event in the place of a target. Leave --target out.")
+            return read(self.data, visible, columns=names, csv=self.csv)
+        form = {"labels": options["task"] == "classification", "text_labels": options["classes"] is not None}
+        form |= {"zero_based": self.zero_based, "csv": self.csv}
+        return read_rows(self.data, visible, target=self.target, n_features=self.n_features, columns=names, **form)
 
 
 def _refuse_beside(beside: Sequence[Column], data: Path, cluster: str | None, options: dict[str, Any]) -> None:
@@ -294,28 +325,6 @@ def _refuse_beside(beside: Sequence[Column], data: Path, cluster: str | None, op
             "weights, offsets, exposures and survival are read from one table in memory. Leave --cluster and "
             "--memory-limit out, and name one file."
         )
-
-
-def _read_features(
-    data: Path,
-    visible: bool,
-    target: str | None,
-    columns: list[str] | None,
-    beside: Sequence[Column],
-    options: dict[str, Any],
-    csv: CsvForm,
-) -> Table:
-    """Features and targets of a table without a dictionary, without the columns beside them."""
-    from ..io.columns import header
-
-    taken = {target, *(column.name for column in beside)}
-    names = [name for name in (header(data, csv) if columns is None else columns) if name not in taken]
-    if options["task"] == "survival":
-        if target is not None:
-            raise Refusal("survival has a time and an event in the place of a target. Leave --target out.")
-        return read(data, visible, columns=names, csv=csv)
-    form = {"labels": options["task"] == "classification", "text_labels": options["classes"] is not None, "csv": csv}
-    return read_rows(data, visible, target=target, n_features=None, columns=names, **form)
 
 
 def _print_model(model: SparseLinear, out: Path | None, as_json: bool, saved: str) -> None:

@@ -238,7 +238,8 @@ def _text(content: dict[str, Any]) -> str:
         lines.append(f"  fits left      {content['like_the_last']} more like the last one would be taken")
     if content["live"] and content["kind"] in ("gaussian", "renyi"):
         lines.append(
-            "  Costs add like squares, not like epsilons: of a total of 3, a fit of 1 leaves 2.77, and 7 such fits are taken."
+            "  Costs add like squares, not like epsilons: of a total of 3, a fit of 1 leaves 2.77, and 7 such "
+            "fits are taken."
         )
     for e in content.get("entries", []):
         run = "" if e["run_id"] is None else f"  run {e['run_id']}"

@@ -178,8 +178,8 @@ _MODEL = (
         type=click.Choice(["line", "smooth", "auto"]),
         default="line",
         show_default=True,
-        help="Effects of columns of numbers: lines, smooth curves, or curves where the budget carries them. A dictionary "
-        "may say it for each column.",
+        help="Effects of columns of numbers: lines, smooth curves, or curves where the budget carries them. "
+        "A dictionary may say it for each column.",
     ),
     click.option(
         "--intervals",

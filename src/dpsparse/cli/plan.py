@@ -79,9 +79,9 @@ def plan(
     """Print what a fit would cost and what to expect of it, before any data is read.
 
     Six lines: verdict, cost, error, what a useful fit needs, what is assumed, and what would run; --details
-    shows every query and its noise. Reads no row, spends nothing. A fit of rows of this shape and kind, with the same options, asks
-    exactly these queries. Recipes treat sparse rows differently from dense ones, so say which kind
-    will be fitted: by --sparse, by a --dictionary, or by DATA, the file itself. Of DATA only its kind
+    shows every query and its noise. Reads no row, spends nothing. A fit of rows of this shape and kind,
+    with the same options, asks exactly these queries. Recipes treat sparse rows differently from dense ones,
+    so say which kind will be fitted: by --sparse, by a --dictionary, or by DATA, the file itself. Of DATA only its kind
     is read: svmlight files hold sparse rows; npz, Parquet and .dpsrows files say what they hold.
 
     \b

@@ -39,9 +39,9 @@ class RetryLaterError(PrivacyError):
 
 
 class LedgerNotWrittenError(LedgerError, RetryLaterError):
-    """A ledger that could not be written or read: a full disk, a lost connection, a server that is away, a missing right.
+    """A ledger that could not be written or read.
 
-    The message says what counts.
+    A full disk, a lost connection, a server that is away, a missing right: the message says what counts.
 
     Attributes
     ----------

@@ -33,7 +33,7 @@ INSTEAD = {
     "nonzero": "The number of nonzero coefficients is sparsity=.",
     "n_nonzero_coefs": "The number of nonzero coefficients is sparsity=.",
     "data_norm": "The bound on the norm of a row is row_norm=.",
-    "max_grad_norm": "Gradients are clipped by the bounds: row_norm= or feature_bound=; some recipes have a field clip.",
+    "max_grad_norm": "Gradients are clipped by row_norm= or feature_bound=; some recipes have a field clip.",
     "noise_multiplier": "The noise follows from the budget: epsilon= and delta=.",
     "bounds": "Bounds of features are feature_bound=; the bound of the target is target_bound=.",
     "bounds_X": "Bounds of features are feature_bound=.",

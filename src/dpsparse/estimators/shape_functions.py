@@ -153,7 +153,7 @@ class ShapesMixin:
 
     @property
     def basis_(self) -> Basis | None:
-        """The public map of a record whose terms have the coefficients of a fitted model; None: all columns are lines."""
+        """The public map of a record to the terms of a fitted model; None: all columns are lines."""
         return vars(self).get("_basis")
 
     @property

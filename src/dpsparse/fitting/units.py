@@ -3,8 +3,8 @@ r"""Columns in units of their declared half-widths: public numbers that cost not
 Noise is the same in every coordinate of a gradient, and a norm adds up all columns. A column in
 thousands beside others in ones would drown them in both. So where columns have bounds of their own,
 each is divided by its half-width before anything else, and coefficients are divided by the same
-half-width before they are returned. A column in other units has other bounds, and the quotient is the same: the model does
-not depend on the units (law *units*).
+half-width before they are returned. A column in other units has other bounds, and the quotient is
+the same: the model does not depend on the units (law *units*).
 
 The half-width is :math:`h_j = (u_j - l_j)/2` for dense rows with an intercept, which recipes
 measure from the midpoint, and :math:`h_j = \max(|l_j|, |u_j|)` where columns are measured from

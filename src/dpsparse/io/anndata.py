@@ -5,7 +5,7 @@ Read by h5py, some rows at a time: a dense X, or a sparse one that is stored by 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
@@ -113,5 +113,5 @@ def _names(given: object) -> list[str]:
     """Names of columns of obs, from a list or a text with commas."""
     if given is None:
         return []
-    listed: Sequence[object] = str(given).split(",") if isinstance(given, str | Path) else given  # type: ignore[assignment]
+    listed: Any = str(given).split(",") if isinstance(given, str | Path) else given
     return [str(name).strip() for name in listed]

@@ -1,4 +1,4 @@
-"""What the events of a ledger amount to, kept between processes of one user, so that they are not read from the first on.
+"""What the events of a ledger amount to, kept between processes of one user: they are read once.
 
 Guarantee
 ---------

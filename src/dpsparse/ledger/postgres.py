@@ -33,8 +33,8 @@ TRIES, PAUSE, LONGEST_PAUSE = 6, 0.1, 2.0
 #: Key of the lock under which tables are made: "dpsl".
 LOCK = 0x6470736C
 
-#: Classes of SQLSTATE that pass by themselves: connections, rollbacks, too many clients; the server goes down or comes up;
-#: a standby that is not the primary yet.
+#: Classes of SQLSTATE that pass by themselves: connections, rollbacks, too many clients; the server
+#: goes down or comes up; a standby that is not the primary yet.
 _PASSING = ("08", "40", "53300", "57P01", "57P02", "57P03", "25006")
 #: How libpq says that a server is away, and a server that it is not ready.
 _AWAY = (

@@ -150,8 +150,8 @@ class Resume:
             )
         if entry.status == "done" and not tape.done:
             raise ResumeError(
-                f"run {self.run_id!r} is done, and {tape.path} is an older copy of its tape. Restore the newest one, or "
-                "choose another run_id, and pay once more."
+                f"run {self.run_id!r} is done, and {tape.path} is an older copy of its tape. Restore the newest "
+                "one, or choose another run_id, and pay once more."
             )
         if entry.status == "started" and entry.token not in tape.tokens[max(0, tape.known - 1) :]:
             raise ResumeError(

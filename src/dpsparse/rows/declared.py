@@ -23,8 +23,8 @@ from .shapes import NumberColumn
 class ColumnBounds:
     """Public bounds of encoded rows: column j lies in ``[lower[j], upper[j]]``, and a row within l2 norm `row_norm`.
 
-    `numbers` are the columns that hold numbers, where a dictionary declares them; all others are indicators then. Columns
-    of one of the `groups` are kept and dropped together.
+    `numbers` are the columns that hold numbers, where a dictionary declares them; all others are
+    indicators then. Columns of one of the `groups` are kept and dropped together.
     """
 
     lower: Vector

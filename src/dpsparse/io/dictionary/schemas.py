@@ -207,7 +207,8 @@ def _pyreadstat() -> ModuleType:
         import pyreadstat
     except ImportError:
         raise ImportError(
-            "reading the labels of Stata and SPSS files needs pyreadstat. Install it with: pip install 'dpsparse[codebooks]'"
+            "reading the labels of Stata and SPSS files needs pyreadstat. Install it with: "
+            "pip install 'dpsparse[codebooks]'"
         ) from None
     found: ModuleType = pyreadstat
     return found

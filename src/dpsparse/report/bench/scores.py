@@ -4,8 +4,8 @@ Error and AUC do not change when every log-odds is doubled; deviance, slope and 
 
 * **deviance**: the log-loss over that of predicting the class shares; for numbers, the mean squared error over the
   variance. 1 is the constant.
-* **slope**: of the truth on the predicted log-odds (for numbers, on the prediction). 1 is right, below 1 predictions are
-  too extreme.
+* **slope**: of the truth on the predicted log-odds (for numbers, on the prediction). 1 is right,
+  below 1 predictions are too extreme.
 * **shift**: the mean predicted probability less the class share; for numbers, the mean prediction less the mean, over
   the standard deviation. 0 is right.
 

@@ -295,11 +295,13 @@ class PlanSummary(Printed):
             lines.append(f"  smallest coefficient found with probability 90 %: {self.smallest_coefficient:.3g}")
         lines += [
             f"  rows for a useful fit at epsilon = 1: {_many(self.rows_needed())}",
-            f"  epsilon for a useful fit with {self.n_rows} rows: {_much(self.epsilon_needed()).removeprefix('epsilon ')}",
+            f"  epsilon for a useful fit with {self.n_rows} rows: "
+            + _much(self.epsilon_needed()).removeprefix("epsilon "),
         ]
         if self.outlook is not None and self.outlook.assumed.signal is None:
             lines += [
-                f"  {what} {error.test} if the best linear model removes {error.signal:.0%} of a constant predictor's error"
+                f"  {what} {error.test} if the best linear model removes {error.signal:.0%} of a constant "
+                "predictor's error"
                 for error in self.strengths()
             ]
         lines += [

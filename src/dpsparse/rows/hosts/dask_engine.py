@@ -56,8 +56,8 @@ PATIENCE = 600.0
 ATTEMPTS = 20
 
 GONE = (
-    "the scheduler of the cluster does not answer any more. Start it again, then run the same again: with a run_id and a "
-    "folder for resume it goes on where it stopped."
+    "the scheduler of the cluster does not answer any more. Start it again, then run the same again: with a "
+    "run_id and a folder for resume it goes on where it stopped."
 )
 LOST = "workers of the cluster were lost again and again, and parts of the rows with them. Look at the scheduler's log."
 

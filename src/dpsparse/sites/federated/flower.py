@@ -203,7 +203,7 @@ def run_rounds(server: Server, grid: Grid, *, timeout: float = 3600.0, wait: flo
 
 @dataclass
 class _Sent:
-    """A message under way: its kind, when it was sent last, after how long it is sent again, and how often it failed."""
+    """A message under way: its kind, when it was sent last and is sent again, and how often it failed."""
 
     kind: str
     at: float

@@ -108,8 +108,9 @@ class PaymentSource:
         known = store.values("token")  # a run that is done was noted as over first
         if entry.status == "done" or (entry.status == "started" and entry.token not in known):
             raise RunRepeatedError(
-                f"entry {entry.entry} of this run is {entry.status}, and the site's memory is missing or an older copy: "
-                "what it answered is not known, so nothing more is answered. Give the folder with which it began.",
+                f"entry {entry.entry} of this run is {entry.status}, and the site's memory is missing or an older "
+                "copy: what it answered is not known, so nothing more is answered. Give the folder with which it "
+                "began.",
                 entry.entry,
                 entry.status,
             )
