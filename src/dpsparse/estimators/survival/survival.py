@@ -13,7 +13,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -46,8 +46,10 @@ from .life_table import LifeTable, Spells, ask_life_table, life_table_facts, lif
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ...rows.shapes import Basis
     from ..linear import SparseLinear
     from ..score.card import ScoreCard
+    from ..shape_functions import ShapeFunction
 
 #: Part of the budget that the life table takes, on the scale of zCDP.
 TABLE_SHARE = 0.08
@@ -108,10 +110,6 @@ memory_limit, random_state, verbose
     >>> model.predict_survival(X[:3], [1.0, 5.0]).shape
     (3, 2)
     """
-
-    #: Effects are lines: a survival model has no curves.
-    basis_: ClassVar[None] = None
-    shapes_: ClassVar[tuple[()]] = ()
 
     ledger = LedgerArgument()
 
@@ -360,6 +358,20 @@ memory_limit, random_state, verbose
 
         check_is_fitted(self, "coef_")
         save_survival(self, path)
+
+    @property
+    def basis_(self) -> Basis | None:
+        """The public map of a record to the terms of the model; None: all columns are lines."""
+        return self.model_.basis_
+
+    @property
+    def shapes_(self) -> tuple[ShapeFunction, ...]:
+        """The curves of the model."""
+        return self.model_.shapes_
+
+    def term_names(self) -> list[str]:
+        """The name of each coefficient."""
+        return self.model_.term_names()
 
     @property
     def fitted_bounds(self) -> RowBounds | None:
