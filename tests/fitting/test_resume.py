@@ -148,7 +148,8 @@ class Made:
 
 
 def intervals(job, paid):
-    model = SparseRegressor(epsilon=4.0, feature_bound=1.0, target_bound=2.0, intervals="split", random_state=1, **paid)
+    bounds = {"feature_bound": 1.0, "target_bound": 2.0}
+    model = SparseRegressor(epsilon=200.0, **bounds, intervals="split", random_state=1, **paid)
     model.fit(job.X, job.y)
     return model.coef_.tobytes(), model.intervals_.covariance.tobytes(), model.statement_.asks
 
@@ -244,7 +245,7 @@ def test_other_rows(stopped):
 
 
 def test_rows_that_would_change_parts(job):
-    job.arguments["intervals"], job.arguments["recipe"] = "split", "auto"
+    job.arguments |= {"intervals": "split", "recipe": "auto", "epsilon": 200.0}
     assert killed("return", 1, lambda: job("stopped"))
     order = np.random.default_rng(0).permutation(150)
     job.X, job.y = job.X[order], job.y[order]

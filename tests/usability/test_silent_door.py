@@ -348,6 +348,8 @@ def test_the_command_line_says_nothing_about_a_label(cell, tmp_path):
             "classification",
             "--classes",
             "0,1",
+            "--epsilon",
+            "40",
             "--out",
             tmp_path / "m.json",
         )

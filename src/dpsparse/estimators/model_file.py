@@ -29,7 +29,7 @@ from .model_schema import Coefficients, ModelContent
 
 #: Arguments by class, and those that files of earlier releases do not have: written where they are given.
 CLASS_TERMS = ("class_weight", "class_shares")
-LATER = ("weight_bound", "offset_bound", *CLASS_TERMS)
+LATER = {**dict.fromkeys(("weight_bound", "offset_bound", "unit", "groups", *CLASS_TERMS)), "shapes": "line"}
 
 #: Files beyond are not read unless the caller says so: about eight million coefficients.
 LARGEST_BYTES = 2**28
@@ -167,7 +167,7 @@ def _recipe(stored: dict[str, Json]) -> recipes.Recipe:
 def _params(model: SparseLinear) -> dict[str, Json]:
     params: dict[str, Json] = {}
     for name, value in {**model.get_params(deep=False), **model.plain_bounds()}.items():
-        if name in PAYING or (name in LATER and value is None):
+        if name in PAYING or (name in LATER and value == LATER[name]):
             continue
         if name == "loss" and value is not None and not isinstance(value, str):
             value = losses.stored_loss(value)

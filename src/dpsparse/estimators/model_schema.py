@@ -131,7 +131,13 @@ def _need(holds: bool, part: str) -> None:
         raise FormError(f"{part} is not as it was saved.")
 
 
-@form(out=partial(seal, FORMAT, VERSIONS[-1]), back=partial(unseal, FORMAT, VERSIONS), made=_check)
+def _seal_model(content: dict[str, Json]) -> dict[str, Json]:
+    """Sealed; a model of lines is written as models were before there were curves."""
+    held = {name: value for name, value in content.items() if name != "basis" or value is not None}
+    return seal(FORMAT, VERSIONS[-1], held)
+
+
+@form(out=_seal_model, back=partial(unseal, FORMAT, VERSIONS), made=_check)
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ModelContent:
     """All that the file of a fitted model holds; what came later may be missing."""
