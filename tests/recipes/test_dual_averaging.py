@@ -216,7 +216,7 @@ def test_weights_of_sparse_rows_follow_the_path_where_means_can_be_told():
     assert poor.solver.weighting is None
     assert [a.name for a in poor.plan.asks] == ["gradient"]
     dense = prepared_for(model("classification", "dual_averaging", **options), 20_000, 500, sparse=False, models=1)
-    assert [a.name for a in dense.plan.asks] == ["balance", "means", "size", "gradient"]
+    assert [a.name for a in dense.plan.asks] == ["balance", "means", "size", "gradient", "spread", "slope"]
 
 
 def documents(signal: str, n: int = 8000, d: int = 1500) -> tuple[sp.csr_matrix, np.ndarray]:

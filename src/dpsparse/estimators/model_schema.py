@@ -131,7 +131,7 @@ def _need(holds: bool, part: str) -> None:
         raise FormError(f"{part} is not as it was saved.")
 
 
-def _seal_model(content: dict[str, Json]) -> dict[str, Json]:
+def _seal_model(content: Content) -> Content:
     """Sealed; a model of lines is written as models were before there were curves."""
     held = {name: value for name, value in content.items() if name != "basis" or value is not None}
     return seal(FORMAT, VERSIONS[-1], held)
