@@ -56,8 +56,8 @@ from ..core.adjacency import Adjacency
 from ..core.errors import PrivacyError
 from ..core.facts import Penalty, Vector
 from ..ops import proximal_step, rough
-from .kinds import Greedy, Magnitude, Score, Vertex
-from .sensitivity import Sensitivity
+from .kinds import Greedy, Magnitude, Score, Select, Vertex
+from .sensitivity import Indices, Sensitivity
 
 #: Roundings of two scores in two neighbours, in units of the largest number that they are made of.
 ROUNDINGS = 64 * 2.0**-53
@@ -86,6 +86,16 @@ class ScoreRule:
 def scores_of(score: Score, gradient: Vector, free: int) -> Vector:
     """Scores of all candidates from the mean gradient of all coordinates."""
     return _rule(score).scores(score, gradient, free)
+
+
+def candidates_of(question: Select, scores: Vector) -> Indices:
+    """The candidates among which a selection chooses; refuses one of more than there are."""
+    keep = np.ones(scores.size, dtype=bool)
+    if question.excluded is not None:
+        keep[question.excluded] = False
+    if question.count > np.count_nonzero(keep):
+        raise PrivacyError(f"cannot select {question.count} of {np.count_nonzero(keep)} candidates.")
+    return np.flatnonzero(keep)
 
 
 def score_sensitivity(score: Score, reach: Sensitivity, relation: Adjacency, free: int) -> float:

@@ -48,7 +48,7 @@ class Host(Protocol):
         ...
 
     def total(self, charge: Charge, loss: Loss) -> Integers:
-        """Sum of ``partial_sum(charge, shard, loss)`` over all shards: **private**. Refuses what is no charge."""
+        """Sum of ``partial_sum(charge, shard, loss)`` over all shards: **private**. Uses the charge."""
         ...
 
     def close(self) -> None:
