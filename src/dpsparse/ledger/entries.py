@@ -113,7 +113,7 @@ class Bills:
         found = []
         for same in replay.bills_of(dataset):
             event, _ = entry_events(chain, replay.entries[same.entry], same.entry)
-            found.append((canonical_json(event.read()["bill"]), same.count))
+            found.append((canonical_json(event.read()["bill"]), same.counting))
         return cls(tuple(found))
 
     @property

@@ -234,7 +234,7 @@ class Taken(NamedTuple):
 class SameBill(NamedTuple):
     """How many entries with equal bills count, and the number of the last one that was reserved."""
 
-    count: int
+    counting: int
     entry: int
 
 
@@ -274,7 +274,7 @@ class Replay:
     def bills_of(self, dataset: str) -> list[SameBill]:
         """The different bills of a dataset's entries that count, in the order of their last entries."""
         bills = self.bills.whole() if isinstance(self.bills, Stored) else self.bills
-        return sorted((b for (name, _), b in bills.items() if name == dataset and b.count), key=lambda b: b.entry)
+        return sorted((b for (name, _), b in bills.items() if name == dataset and b.counting), key=lambda b: b.entry)
 
     @classmethod
     def kept(cls, chain: Chain, ledger: str) -> Replay:
@@ -374,7 +374,7 @@ class Replay:
 
     def _count(self, taken: Taken, more: int, entry: int = 0) -> None:
         known = self.bills.get((taken.dataset, taken.bill), SameBill(0, 0))
-        self.bills[taken.dataset, taken.bill] = SameBill(known.count + more, max(known.entry, entry))
+        self.bills[taken.dataset, taken.bill] = SameBill(known.counting + more, max(known.entry, entry))
 
 
 def _stored(
