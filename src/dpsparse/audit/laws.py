@@ -1,9 +1,9 @@
-"""The laws: checks that a solver, an estimator or a loss, ours or a user's own, keeps the rules of the house.
+"""The laws: checks that a solver, an estimator or a loss, ours or a user's own, keeps the rules of this package.
 
 A law needs no statistics. **replay**: the same answers and no data give the identical result.
 **swap**: fresh data and the same answers give the identical result. **asks = plan**: what was
-priced is what was asked. **peeks**, **brings rows**: a solver reads nothing behind its oracle's
-doors, and holds no data of its own. A program that peeks at rows, stops on the exact loss, or takes
+priced is what was asked. **peeks**, **brings rows**: a solver reads nothing but the public interface
+of its oracle, and holds no data of its own. A program that reads rows, stops on the exact loss, or takes
 its intercept from ``y.mean()`` breaks one of them.
 """
 
@@ -95,7 +95,7 @@ def check_solver(
 def check_estimator_privacy(estimator: BaseEstimator, X: Frame, y: ArrayLike) -> None:
     """Check that an estimator's fit keeps the laws: everything it learns comes from the oracle's answers.
 
-    Fits a clone while recording every answer, then fits two more clones that are told the recorded
+    Fits a clone while recording every answer, then fits two more clones that are given the recorded
     answers: one on the same data, one on fresh data of the same shape, types and classes, with
     other moments of every column and another balance of the classes. All fitted attributes and the
     whole statement must be identical.
@@ -166,7 +166,7 @@ def check_loss(loss: Loss, *, targets: Vector | None = None, margins: Vector | N
 
 
 def _run(solver: Solver, oracle: Oracle) -> Vector:
-    """What a solver finds behind doors."""
+    """What a solver finds with the public interface alone."""
     doors = GuardedOracle(oracle)
     try:
         found = solver.run(doors)

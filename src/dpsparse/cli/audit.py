@@ -43,19 +43,19 @@ if TYPE_CHECKING:
     show_default=True,
     help="Which data sets count as neighbours; a model knows.",
 )
-@click.option("--n-rows", type=click.IntRange(min=4), help="Rows of the made-up worlds. Default: 30.")
-@click.option("--n-features", type=click.IntRange(min=1), help="Features of the made-up worlds. Default: 5.")
+@click.option("--n-rows", type=click.IntRange(min=4), help="Rows of the synthetic datasets. Default: 30.")
+@click.option("--n-features", type=click.IntRange(min=1), help="Features of the synthetic datasets. Default: 5.")
 @click.option("--seed", type=int, help="For tests: reproducible noise. Without it noise is drawn as in real fits.")
 @click.option("--papers", is_flag=True, help="Audit the mechanisms that papers published, beside ours.")
 @click.option("--plot", type=click.Path(path_type=Path), help="With --papers: draw claimed against true to this file.")
 @json_option
 def audit(target: str | None, papers: bool, plot: Path | None, as_json: bool, **options: Any) -> None:
-    """Try to refute a promise: laws, traces, a second opinion, and attacks with canaries in two worlds.
+    """Try to refute a guarantee: laws, traces, a second opinion, and attacks with canaries in two worlds.
 
     MODEL_OR_RECIPE is a model that `dpsparse fit` saved, or the name of a recipe. A model file
-    holds no rows, and none are needed: what is audited is its recipe with its settings, on made-up
+    holds no rows, and none are needed: what is audited is its recipe with its settings, on synthetic
     data that is the worst for it, and the arithmetic of its statement. Caveats come first. Exits
-    with 6 when a promise is refuted, and with 7 when a caveat voids it: a seed, or a plan without a
+    with 6 when a guarantee is refuted, and with 7 when a caveat voids it: a seed, or a plan without a
     proof.
 
     \b
@@ -88,7 +88,7 @@ def audit(target: str | None, papers: bool, plot: Path | None, as_json: bool, **
     if found.violated:
         raise Violated(f"the audit of {target} found a violation.")
     if found.void:
-        raise NoPromise(f"{target} carries no promise: {found.caveats[0]}.")
+        raise NoPromise(f"{target} carries no guarantee: {found.caveats[0]}.")
 
 
 def _subject(target: str, task: str, adjacency: str) -> tuple[SparseLinear, str]:
@@ -99,7 +99,7 @@ def _subject(target: str, task: str, adjacency: str) -> tuple[SparseLinear, str]
         model = load(target)
         about = (
             f"recipe {model.statement_.recipe!r} with the bounds, loss and settings recorded in "
-            f"{target}, on made-up data, and "
+            f"{target}, on synthetic data, and "
             "the statement's arithmetic. Not audited: the fit that was made, its data, and who ran it."
         )
         return model, about
@@ -111,7 +111,7 @@ def _subject(target: str, task: str, adjacency: str) -> tuple[SparseLinear, str]
         "accept": tuple(recipe.needs),
     }
     model = SparseClassifier(**shared) if task == "classification" else SparseRegressor(target_bound=1.0, **shared)
-    return model, f"recipe {target!r} as installed here, {task}, features in [-1, 1], on made-up data."
+    return model, f"recipe {target!r} as installed here, {task}, features in [-1, 1], on synthetic data."
 
 
 def _examined(subject: SparseLinear, visible: bool, quiet: bool, *, runs: int | None, **options: Any) -> AuditResult:

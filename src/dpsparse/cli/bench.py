@@ -1,4 +1,4 @@
-"""``dpsparse bench``: compare methods with seeds, on public or made-up data."""
+"""``dpsparse bench``: compare methods with seeds, on public or synthetic data."""
 
 from __future__ import annotations
 

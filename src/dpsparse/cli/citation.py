@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def citation_in(path: Path) -> Cited:
-    """The record in the statement of a model file whose digest fits."""
+    """The record in the statement of a model file whose checksum matches."""
     from .. import load
     from ..core.errors import ModelEditedError
     from ..ledger.cited import Cited

@@ -15,7 +15,7 @@ LEAST = 3
 
 
 def brief(statement: Statement, most: int = 6) -> str:
-    """A statement with at most so many of its asks; a schedule makes them many, and the saved model has them all."""
+    """A statement with at most `most` of its asks; a schedule makes them many, and the saved model has them all."""
     lines = statement.details().splitlines()
     asks = [i for i, line in enumerate(lines) if line.startswith("  - ")]
     if len(asks) > most:

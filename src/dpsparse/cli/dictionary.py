@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..io.tabular import CsvForm
 
 NOT_TO_BE_RELEASED = (
-    "NOT PRIVATE: exact numbers and cells of the data, for the eyes of whoever holds it. Do not "
+    "NOT PRIVATE: exact numbers and cells of the data, for the eyes of anyone who holds it. Do not "
     "release, send or store them. Change how "
     "cells are read (format, decimal, thousands, below, above, match, missing) by them, and no bounds or categories."
 )

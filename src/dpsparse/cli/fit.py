@@ -98,7 +98,7 @@ USUAL = (
 @click.option(
     "--unit",
     "unit_column",
-    help="Column with the id of each row's person, household or firm: the promise is made to all rows with the same "
+    help="Column with the id of each row's person, household or firm: the guarantee protects all rows with the same "
     "id. A dictionary may name it: role unit.",
 )
 @click.option("--unit-name", help="With --unit: the word for what has one id, such as patient. Default: person.")
@@ -362,7 +362,7 @@ def check_charge(address: str | None, dataset: str | None) -> None:
 
 
 def _check_environment(model: SparseLinear) -> None:
-    """Refuse what would look at the rows unpaid.
+    """Refuse what would look at the rows without paying for it.
 
     Files go to the model as they are, so that today nothing stands before it.
     """

@@ -158,13 +158,13 @@ _MODEL = (
         type=click.Choice(["refuse", "empty"]),
         default="refuse",
         show_default=True,
-        help="Rows with missing values, or cells that are no numbers: refuse them, which tells "
-        "that there are some, or count them as nothing.",
+        help="Rows with missing values, or cells that are no numbers: refuse them, which reveals "
+        "that there are some, or ignore their records.",
     ),
     click.option(
         "--check-bounds",
         type=float,
-        help="Share of the budget, such as 0.02, for a priced count of what was clipped; the statement tells it.",
+        help="Share of the budget, such as 0.02, for a priced count of what was clipped; the statement shows it.",
     ),
     click.option(
         "--check-cells",

@@ -133,7 +133,7 @@ def waiting(what: str, visible: bool) -> AbstractContextManager[object]:
 
 @contextmanager
 def telling(what: str, visible: bool) -> Iterator[Callable[[float], None] | None]:
-    """A bar with the time left, for work that tells which part of it is done."""
+    """A bar with the time left, for work that reports which part of it is done."""
     if not visible:
         yield None
         return

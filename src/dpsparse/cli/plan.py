@@ -144,7 +144,7 @@ def _sparse_file(data: Path, sparse: bool) -> bool:
 
 
 def _rows(found: PlanSummary, half_width: float) -> int | None:
-    """Rows that intervals of a half-width take; refuses where there are none."""
+    """Rows that intervals of a half-width take; refuses where no number of rows is enough."""
     if found.intervals is None or half_width <= 0:
         raise Refusal("--half-width asks for a positive half-width of intervals, and belongs to --intervals.")
     return found.intervals.rows_needed(half_width)

@@ -138,7 +138,7 @@ def _given(given: Dictionary, kept: Dictionary | None, n_features: int) -> Dicti
 
 
 def load_model(path: Path, *, survival: bool = False) -> SparseLinear:
-    """A saved model; refuses a path where there is none, and survival models unless they are taken."""
+    """A saved model; refuses a path without a file, and survival models unless they are taken."""
     from ..core import DataError
     from ..estimators.files import load
     from ..estimators.linear import SparseLinear

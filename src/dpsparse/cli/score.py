@@ -75,7 +75,7 @@ USUAL = (
     type=click.Choice(["refuse", "empty"]),
     default="refuse",
     show_default=True,
-    help="Rows with missing values: refuse them, which tells that there are some, or count them as nothing.",
+    help="Rows with missing values: refuse them, which reveals that there are some, or ignore their records.",
 )
 @click.option("--seed", type=int, help="For tests only: scores with a seed are NOT private.")
 @json_option
@@ -117,7 +117,7 @@ def score(
     else:
         echo(str(card))
     if not card.statement.private:
-        raise NoPromise("these scores carry no promise to anyone in the data; the caveats say why.")
+        raise NoPromise("these scores carry no guarantee to anyone in the data; the caveats say why.")
 
 
 def _rows(fitted: SparseLinear, data: Path, target: str | None, zero_based: bool, visible: bool) -> Table:

@@ -82,7 +82,7 @@ def model_content(model: SparseLinear) -> ModelContent:
 
 
 def write_sealed(path: str | os.PathLike[str], content: object) -> None:
-    """Write a file that appears whole or not at all, if there is none or one that may be replaced."""
+    """Write a file that appears whole or not at all, if the path is free or its file may be replaced."""
     try:
         held = write(content)
     except FormError as error:

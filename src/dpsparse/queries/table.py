@@ -1,6 +1,6 @@
-"""The table of answers: for each type of question who answers it, filled by the files of this room.
+"""The table of answers: for each type of query who answers it, filled by the files of this package.
 
-A question that is a sum has a public `measure` (how far one record moves it, in which units) and a
+A query that is a sum has a public `measure` (how far one record moves it, in which units) and a
 private `partial_sum` (the integers of one shard, made where the rows are), which is asked for with
 a `Charge`. Nothing else is needed to answer it on any host.
 """
@@ -24,7 +24,7 @@ from .charge import NO_CHARGE, Charge
 from .losses import Loss
 from .sensitivity import Integers, SumSpec
 
-#: A question of the type under which it is registered. The table is keyed by types, so no annotation can name it.
+#: A query of the type under which it is registered. The table is keyed by types, so no annotation can name it.
 Asked = Any
 
 
@@ -47,7 +47,7 @@ class SumRule:
         priced with. The others cannot be given one: a sum over all rows at the price of a sample
         would break the guarantee.
     read : (question) -> tuple, optional
-        All that `measure` reads of a question: where loops ask the same again at another iterate,
+        All that `measure` reads of a query: where loops ask the same again at another iterate,
         it is not measured again.
     by_unit : bool
         Whether `part` bounds what all rows with the same id add together (`queries.unit_sums`). The
@@ -96,11 +96,11 @@ def measure(question: Asked, lattice: Lattice) -> SumSpec:
 
 
 class SumSpecCache:
-    """Measures of the questions of one fit; the last one is kept.
+    """Measures of the queries of one fit; the last one is kept.
 
     Guarantee
     ---------
-    What comes back is what `measure` gives for this question: it is kept with copies of all that it
+    What comes back is what `measure` gives for this query: it is kept with copies of all that it
     was made from, and they are compared entry by entry.
 
     Parameters
@@ -127,7 +127,7 @@ class SumSpecCache:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether two parts of a question are alike: numbers, arrays or None."""
+    """Whether two parts of a query are alike: numbers, arrays or None."""
     return a is b or (a is not None and b is not None and np.array_equal(a, b))
 
 

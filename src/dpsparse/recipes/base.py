@@ -55,7 +55,7 @@ class Recipe(ABC):
         return centre(facts, facts.intercept > 0)
 
     def assumptions(self, facts: Facts) -> tuple[str, ...]:
-        """What the promise rests on, beyond the mechanisms. Here: nothing."""
+        """What the guarantee depends on, beyond the mechanisms. Here: nothing."""
         return ()
 
 

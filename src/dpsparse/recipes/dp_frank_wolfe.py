@@ -43,7 +43,7 @@ class DPFrankWolfe(PrivateRecipe):
     clip : float or None
         l2 clip of one row's gradient. None: :math:`R K_2` with R = 0.25 for classes and a fifth of
         a typical residual (target_bound/15) for regression, more where the budget is so large that
-        noise is no concern. Entries are clipped to :math:`R\min(K_\infty, K_2/5)`, by shrinking
+        noise is harmless. Entries are clipped to :math:`R\min(K_\infty, K_2/5)`, by shrinking
         the row's factor.
     entry_clip : float or None
         Bound on the entries of one row's gradient. None: as above.

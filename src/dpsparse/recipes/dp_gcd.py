@@ -30,7 +30,7 @@ class DPGCD(PrivateRecipe):
         w_{t+1,j_t} = \mathrm{prox}_{\gamma\psi/H_j}\Bigl(w_{t,j_t} - \tfrac{\gamma}{H_j}\bigl(
         \tfrac1n\textstyle\sum_i \mathrm{clip}\,g_{ij}(w_t) + \text{noise} + \lambda_2 w_{t,j_t}\bigr)\Bigr)
 
-    with :math:`H_j = M_j + \lambda_2`: each step privately chooses the coordinate that promises
+    with :math:`H_j = M_j + \lambda_2`: each step privately chooses the coordinate whose step guarantees
     most, and moves only that one. The intercept is one more coordinate of the choice. With
     ``sparsity=s``, once s coefficients are nonzero only those (and the intercept) stay candidates;
     without it the model has at most as many nonzeros as there are steps.
@@ -39,7 +39,7 @@ class DPGCD(PrivateRecipe):
     ----------
     steps : int or None
         Number of steps T. None: :math:`T = q n\sqrt{\rho v}/(\kappa\ln d)`, rounded, within 1..100,
-        or a tenth of it, up to 1000, where that is more: then noise is no concern, and the loop
+        or a tenth of it, up to 1000, where that is more: then noise is harmless, and the loop
         goes on towards the optimum. :math:`\rho` is the budget in zCDP,
         :math:`v = M_j/(\beta_0 B_j^2)` (1 where curvatures are private), q = 1/4 for classes and 1
         otherwise: about as many choices among d columns as the noise lets be right.
@@ -55,7 +55,7 @@ class DPGCD(PrivateRecipe):
     rule : {"auto", "gs", "gs-r", "gs-s", "gs-q"}
         What the choice compares, on a scale where all coordinates are equally sensitive: the
         gradient alone; the length of the proximal step :math:`\sqrt{H_j}|\Delta_j|`; the smallest
-        subgradient over :math:`\sqrt{H_j}`; the root of twice the promised decrease. Without l1 or
+        subgradient over :math:`\sqrt{H_j}`; the root of twice the guaranteed decrease. Without l1 or
         a box they are the same. ``auto``: the gradient alone until a coordinate is chosen a second
         time, then the proximal step. An l1 penalty takes its part of every score and nothing of the
         noise, so that the other rules choose worse at first; the gradient alone cannot tell a
@@ -86,7 +86,7 @@ class DPGCD(PrivateRecipe):
     Deviations
     ----------
     Theorem 4.2 of [M23]_ is not proven and its per-step claim is false: noise inside the absolute
-    value costs twice the stated epsilon' for equal scales, and up to the number of rivals times it
+    value costs twice the stated epsilon' for equal scales, and up to the number of candidates times it
     for unequal :math:`L_j/\sqrt{M_j}` (measured on logistic data: 6.9 epsilon'). The rule GS-q is
     printed without noise, GS-s and GS-r share one noise with the update, and :math:`M_j` comes from
     the data for free. We add Gumbel noise to scores of equal sensitivity (GS-q through

@@ -41,7 +41,7 @@ class DPSGDHT(PrivateRecipe):
 
     Deviations
     ----------
-    Theorem 4.1 of [L22]_ rests on a lemma for :math:`\alpha \le -\log(2.5\tau)` and
+    Theorem 4.1 of [L22]_ depends on a lemma for :math:`\alpha \le -\log(2.5\tau)` and
     :math:`\sigma^2 \ge 1.5\Delta^2`, which no batch size and no T satisfies at epsilon 2 on any of
     its data sets, nor with the 20 epochs of its tables at any epsilon. Its
     :math:`\sigma^2 = 40\alpha l^2 T/(n^2\epsilon)` does not contain the batch size: with batches of

@@ -34,8 +34,8 @@ class DualAveraging(PrivateRecipe):
     model in x. Dense rows have P = 1/2 and one noisy mean length. For documents (sparse rows that
     are long in few of many columns, by their bounds) P starts at 0.45 and follows the answers that
     the path was given (`dpsparse.algorithms.signal_test`): where signal grows with frequency,
-    frequent columns are held back less. That takes the energies of at most 16 buckets of columns in
-    place of the mean length, and no other question. Where a noisy count finds the rarer of two
+    frequent columns are damped less. That takes the energies of at most 16 buckets of columns in
+    place of the mean length, and no other query. Where a noisy count finds the rarer of two
     classes below 15 %, weights start at three times the mean, since columns that are frequent in a
     rare class are what finds it, and the path of documents is longer by 1.35. (2) The loop: steps
     fall linearly, every turn's budget is proportional to its step, so the noise in Z depends on the

@@ -56,7 +56,7 @@ class LabelLDPIHT(PrivateRecipe):
     ---------
     Each label is epsilon-LDP (``gaussian``: :math:`(\epsilon,\delta)`) for any two labels within
     the bounds, to which labels are clipped on the device. Features get **no protection**. With
-    several classes every model tells one class from the rest, and a change of class moves two
+    several classes every model distinguishes one class from the rest, and a change of class moves two
     labels: each is randomised at epsilon/2.
 
     Deviations

@@ -67,7 +67,7 @@ class LDPIHT(PrivateRecipe):
     ---------
     Each report is epsilon-LDP for the whole record (``gaussian``: :math:`(\epsilon,\delta)`), for
     any two records, since gradients are clipped on the device. Everybody gives one report, and
-    groups do not depend on records, so that is the whole cost: the promise holds against the server
+    groups do not depend on records, so that is the whole cost: the guarantee holds against the server
     too. Neighbours exchange one person's record; that a person takes part is not hidden.
 
     Deviations

@@ -32,7 +32,7 @@ class PrivateRounds(PrivateRecipe):
         check_positive(self.clip, "clip")
 
     def loop(self, facts: Facts, budget: Budget, batch_size: float | None, *, every_row: bool) -> FedHT:
-        """Local walk and average, with the rules of the docstring."""
+        """Local steps and average, with the rules of the docstring."""
         return private_rounds(
             facts,
             budget,

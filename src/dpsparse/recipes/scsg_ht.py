@@ -83,7 +83,7 @@ class SCSGHT(ExactEpochs):
 
     References
     ----------
-    Liang, Tong, Zhu and Bi, AAAI 2020. The rival of Liang et al., Algorithm 2.
+    Liang, Tong, Zhu and Bi, AAAI 2020. The comparison method of Liang et al., Algorithm 2.
     """
 
     name: ClassVar[str] = "scsg_ht"

@@ -39,8 +39,8 @@ class SGDHT(Baseline):
 
     References
     ----------
-    Nguyen, Needell and Woolf, 2017; growing batches: Zhou, Yuan and Feng, NeurIPS 2018. The rival
-    of Liang et al., Algorithm 1.
+    Nguyen, Needell and Woolf, 2017; growing batches: Zhou, Yuan and Feng, NeurIPS 2018. A comparison
+    method of Liang et al., Algorithm 1.
     """
 
     name: ClassVar[str] = "sgd_ht"

@@ -92,7 +92,7 @@ class TwoStage(PrivateRecipe):
 
     References
     ----------
-    .. [KST12] Kifer, Smith and Thakurta, COLT 2012; the rival "two stage" of Wang and Gu, IJCAI 2019 and AAAI 2020.
+    .. [KST12] Kifer, Smith and Thakurta, COLT 2012; "two stage" in Wang and Gu, IJCAI 2019 and AAAI 2020.
     """
 
     name: ClassVar[str] = "two_stage"

@@ -1,4 +1,4 @@
-"""One page for the people who decide about a release: what was promised, what was not, and what speaks against it.
+"""One page for the people who decide about a release: what was guaranteed, what was not, and what speaks against it.
 
 `report_of` gathers plain values from a model, its ledger, its audit and its scores; `Report.html`
 renders them into one file that needs no network. Nothing here reads rows.

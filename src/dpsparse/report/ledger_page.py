@@ -1,4 +1,4 @@
-"""A page about a ledger: what was promised about each dataset, what is left, and whether the book is in order."""
+"""A page about a ledger: what was guaranteed about each dataset, what is left, and whether the book is in order."""
 
 from __future__ import annotations
 

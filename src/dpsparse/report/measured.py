@@ -23,7 +23,7 @@ class Coverage:
         return (
             f"Measured on simulated data: {100 * self.part:.1f} % of {self.intervals:,} intervals "
             "of 95 % contained their target, in "
-            f"{self.fits} fits (docs, page on coverage of intervals). Whether they hold here rests "
+            f"{self.fits} fits (docs, page on coverage of intervals). Whether they hold here depends "
             "on the assumptions below, which nobody can measure on private rows."
         )
 

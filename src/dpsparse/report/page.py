@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
-    """A page from a template of this room. Every value is escaped but the pictures, which are made here."""
+    """A page from a template of this package. Every value is escaped but the pictures, which are made here."""
     style = (files(__package__) / "templates" / "style.css").read_text(encoding="utf-8")
     text: str = _environment().get_template(template).render(**values, style=style, version=__version__)
     return text

@@ -1,4 +1,4 @@
-"""Loops of snapshots and inner steps: what DP-SCSG-HT, DP-SVRG-HT and their twins without privacy share."""
+"""Loops of snapshots and inner steps: what DP-SCSG-HT, DP-SVRG-HT and their non-private baselines share."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-r"""What the federated recipes share: how many rounds of how many local steps, and the walk of a site.
+r"""What the federated recipes share: how many rounds of how many local steps, and the path of a site.
 
-The walk of a site is that of DP-SGD-HT (`schedules`), cut into rounds: the same clip, the same
+The path of a site is that of DP-SGD-HT (`schedules`), cut into rounds: the same clip, the same
 path, the same pace within a round. The noise that matters is that of *one* site, since each site
 thresholds its own model.
 """
@@ -22,7 +22,7 @@ LOCAL_STEPS = 10
 
 
 def rounds_of(rounds: int | None, local_steps: int, turns: int) -> int:
-    """The number of rounds: as asked for, or as many as make so many turns; at least one."""
+    """The number of rounds: as asked for, or the number that makes this number of turns; at least one."""
     return rounds or max(1, math.ceil(turns / local_steps))
 
 
@@ -38,7 +38,7 @@ def private_rounds(
     every_row: bool,
     sparsity: int | None,
 ) -> FedHT:
-    """The loop of a private recipe, with the rules of this module for what is None."""
+    """The loop of a private recipe, with the rules of this module for fields that are None."""
     count = kept(sparsity, facts, budget)
     times = rounds_of(rounds, local_steps, default_turns(facts, budget, count))
     turns = times * local_steps

@@ -216,7 +216,7 @@ class Forecast:
         """The excess, or the squared relative error of coefficients, at levels of the population.
 
         Nobody can know before the fit whether few coefficients are enough for a table: bands then
-        reach from the lower end of the one outcome to the upper end of the other, and what is
+        extend from the lower end of the one outcome to the upper end of the other, and what is
         typical lies between.
         """
         found = [self._parts_of(c, what, levels) for c in self._cases(case)]

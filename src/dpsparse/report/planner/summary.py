@@ -41,7 +41,7 @@ class PlanSummary(Printed):
     models : int
         Models that share the budget.
     classes : int
-        Classes that one model tells apart by a margin each; 1 where a row has one margin.
+        Classes that one model distinguishes by a margin each; 1 where a row has one margin.
     settings : dict
         The loop's constants after every default was filled in from public facts.
     asks : tuple of PlannedAsk
@@ -155,7 +155,7 @@ class PlanSummary(Printed):
         ----------
         epsilon : float
         error : float or None
-            A typical test error to reach; None: the verdict useful.
+            A typical test error to attain; None: the verdict useful.
 
         Returns
         -------
@@ -165,7 +165,7 @@ class PlanSummary(Printed):
         return None if self.outlook is None else self.outlook.rows_needed(epsilon, error)
 
     def epsilon_needed(self, n_rows: int | None = None, error: float | None = None) -> float | None:
-        """What epsilon so many rows take (None: those of the plan).
+        """What epsilon this number of rows needs (None: those of the plan).
 
         None beyond 50, or where no formula is calibrated.
         """

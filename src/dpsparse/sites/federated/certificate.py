@@ -1,4 +1,4 @@
-"""What each site promises, and what the promises mean together."""
+"""What each site guarantees, and what the guarantees mean together."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ...fitting.statement import no_promise as statement_of_nothing
 from ..rounds.protocol import MessageError, SiteProtocol, SiteSummary
 from .covered import covered, epsilon_of
 
-SEPARATE = "the promise of a site holds whatever the server and the other sites do, also together"
+SEPARATE = "the guarantee of a site holds whatever the server and the other sites do, also together"
 ONE_SITE = "a person's rows are at one site; for a person at several sites their costs add up (Federation.person_at)"
 TRUSTED = (
     "TRUSTS THE SERVER: it sees what each site changed, without noise, and adds the noise; "
-    "the promise is about what it publishes"
+    "the guarantee is about what it publishes"
 )
 ONE_STATE = "the server goes on from its own state alone, and no copy of its folder goes on beside it"
 SECRET_COINS = "which sites were asked in a round is known to the server alone"
@@ -60,11 +60,11 @@ def statement_without_noise(about: SiteSummary, n_rows: int) -> Statement:
 
 @dataclass(frozen=True)
 class Certificate(Document):
-    """What one site tells the server before it takes part.
+    """What one site sends the server before it takes part.
 
     Guarantee
     ---------
-    A certificate that passes `check` promises no more than the noise of the protocol's own plan at
+    A certificate that passes `check` guarantees no more than the noise of the protocol's own plan at
     the scale of its bill covers: the bill is for that plan, ask by ask, with its sampling rate,
     noise and neighbours, and every number of the statement that a server repeats is priced again.
     Whether a site adds this noise, how many rows it has, and where its randomness comes from is its
@@ -77,7 +77,7 @@ class Certificate(Document):
     site : str
     statement : Statement
     bill : Cost or None
-        From which anybody can price the promise again; None for a site that makes none.
+        From which anybody can price the guarantee again; None for a site that makes none.
     release : str
         The release that the site runs.
     """
@@ -96,10 +96,10 @@ class Certificate(Document):
     release: str
 
     def check(self, protocol: SiteProtocol) -> None:
-        """Refuse a certificate of another protocol, or one that promises more than its bill.
+        """Refuse a certificate of another protocol, or one that guarantees more than its bill.
 
         Refused are certificates of another run, site or release, those whose bill does not cover
-        the protocol, and those whose statement promises more than its bill.
+        the protocol, and those whose statement guarantees more than its bill.
         """
         if self.run != protocol.identity.hex() or self.site not in protocol.sites:
             raise MessageError("the certificate belongs to another run, or to a site that the protocol does not name.")
@@ -112,7 +112,7 @@ class Certificate(Document):
             )
         said, about = self.statement, protocol.about
         if not _well_formed(said) or said.private > protocol.private:
-            raise MessageError("the statement of the certificate is none of a site of this protocol.")
+            raise MessageError("the statement of the certificate is not one of a site of this protocol.")
         if self.bill is None:
             return
         if not isinstance(self.bill, PlanCost):
@@ -135,9 +135,9 @@ class Certificate(Document):
         self.verify()
 
     def verify(self) -> None:
-        """Price the bill again, and refuse a statement that promises more than it."""
+        """Price the bill again, and refuse a statement that guarantees more than it."""
         if self.bill is not None and not covered(self.statement, self.bill):
-            raise MessageError(f"the statement of site {self.site!r} promises more than its bill covers.")
+            raise MessageError(f"the statement of site {self.site!r} guarantees more than its bill covers.")
 
     def epsilon(self, delta: float | None = None) -> float:
         """What the bill costs at `delta` (default: that of the statement), priced again; infinite without a bill."""
@@ -166,7 +166,7 @@ def _well_formed(said: Statement) -> bool:
 
 @dataclass(frozen=True)
 class Federation:
-    """The promises of all sites.
+    """The guarantees of all sites.
 
     Attributes
     ----------
@@ -214,7 +214,7 @@ class Federation:
         return tuple(sorted({c.release for c in self.certificates.values()}))
 
     def verify(self) -> None:
-        """Price every bill again, and refuse a statement that promises more than its bill."""
+        """Price every bill again, and refuse a statement that guarantees more than its bill."""
         for certificate in self.certificates.values():
             certificate.verify()
 
@@ -223,7 +223,7 @@ class Federation:
         return tuple(
             f"site {name}: ({c.statement.epsilon:.6g}, {c.statement.delta:.3g}), {c.statement.n_rows} rows"
             if c.bill is not None
-            else f"site {name}: no promise"
+            else f"site {name}: no guarantee"
             for name, c in self.certificates.items()
         )
 
@@ -235,7 +235,7 @@ class Federation:
 def state_federation(federation: Federation, about: SiteSummary) -> Statement:
     """One statement for a model of many sites.
 
-    The weakest of their promises, priced again, holds for every person whose rows are at one site.
+    The weakest of their guarantees, priced again, holds for every person whose rows are at one site.
     """
     federation.verify()
     found = [c.statement for c in federation.certificates.values()]

@@ -1,4 +1,4 @@
-"""Whether a statement promises no more than its bill covers.
+"""Whether a statement guarantees no more than its bill covers.
 
 Every number in it that is repeated to people is priced again.
 """
@@ -21,12 +21,12 @@ from ...core.statement import COST_NAMES
 #: By what part of itself a stated epsilon may be below that of its bill: searches may end elsewhere
 #: in other releases of NumPy and SciPy, and statements print six digits.
 TOLERANCE = 1e-6
-#: The same for numbers that no search finds: room for the rounding of sums and quotients.
+#: The same for numbers that no search finds: space for the rounding of sums and quotients.
 ROUNDING = 1e-12
 
 
 def covered(said: Statement, bill: Cost) -> bool:
-    """Whether a statement promises no more than its bill.
+    """Whether a statement guarantees no more than its bill.
 
     Epsilon, rho, mu and the cost of each ask in the statement must be at least those of its bill,
     and all else that it says of its asks must be the same.

@@ -173,7 +173,7 @@ class Server(Coordinator[Protocol, Report, SparseLinear]):
             raise MessageError("no honest report has these values: their norm or their places are not possible.")
         if report.identifier in self._seen:
             raise MessageError("a report with this identifier was taken already.")
-        if tally.count >= self._facts.n_rows:  # identifiers are kept, so made-up ones must not fill the memory
+        if tally.count >= self._facts.n_rows:  # identifiers are kept, so invented ones must not fill the memory
             raise MessageError(f"{self._facts.n_rows} people were expected, and this round has as many reports.")
         number = int.from_bytes(report.identifier, "little")
         if self.protocol.labels and number >= self._facts.n_rows:

@@ -53,7 +53,7 @@ def read_network(path: str | PathLike[str], shapes: dict[str, tuple[int, ...]]) 
         tensors = load(content)
         statement = Statement.from_dict(json.loads(metadata["statement"]))
         w = to_vector({name: np.asarray(t) for name, t in tensors.items()}, shapes)
-    except Exception:  # whatever the library says of a file that is none
+    except Exception:  # whatever the library says of a file of another kind
         raise DataError(f"{path} is not a network of dpsparse of this shape.") from None
     if metadata.get("digest") != _digest(tensors, metadata["statement"]):
         raise ModelEditedError(f"{path} was changed after it was saved. Load the original.")

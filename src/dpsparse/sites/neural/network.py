@@ -23,7 +23,7 @@ from .gradients import LARGEST_CLIP, SMALLEST_CLIP, RowGradients
 from .oracle import NetworkOracle, descend, gradients_plan
 from .targets import LOSSES, example_target, private_rows
 
-TESTED = "that the network treats every row by itself was tested on made-up rows, and is not proven"
+TESTED = "that the network treats every row by itself was tested on synthetic rows, and is not proven"
 TESTED_BITS = "differences in the last bits of its floats between kinds of processors are not covered"
 
 
@@ -116,7 +116,7 @@ class SparseNetwork:
         return "sgd_ht" if self.epsilon is None else "dp_sgd_ht"
 
     def price(self, n_rows: int) -> tuple[PricedPlan | None, float]:
-        """The price of all steps for so many rows, and the delta at which it is stated. Reads no row."""
+        """The price of all steps for this number of rows, and the delta at which it is stated. Reads no row."""
         delta = default_delta(n_rows) if self.delta is None else self.delta
         if self.epsilon is None:
             return None, delta

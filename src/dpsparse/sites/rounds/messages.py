@@ -190,7 +190,7 @@ class DeviceTask:
         Which run of which protocol, 16 bytes.
     round : int
     radius : float
-        Answers are held within this norm before they are randomised.
+        Answers are clipped to this norm before they are randomised.
     w : array
         The model at which gradients are taken; empty where labels are asked for.
     """
