@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from dpsparse import recipes
 from dpsparse.cli import main
-from dpsparse.cli.plain_text import fields_in, papers_in, plain, summary
+from dpsparse.cli.recipes import fields_in, papers_in, plain, summary
 
 #: What no terminal shows as it was meant.
 MARKUP = {

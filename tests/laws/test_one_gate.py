@@ -60,7 +60,7 @@ from dpsparse.rows.bounds import LARGEST_BOUND, SMALLEST_BOUND
 from dpsparse.rows.hosts import ClusterHost, DiskHost, MemoryHost
 from dpsparse.rows.records import Records
 from dpsparse.rows.sampling import PoissonSample
-from dpsparse.sites.local.collected import Collected
+from dpsparse.sites.local.server import Collected
 from loopback import spread
 from questions import FACTS, QUESTIONS, D, W
 

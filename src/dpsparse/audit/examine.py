@@ -13,13 +13,12 @@ from ..core.facts import Vector
 from ..estimators.linear import SparseLinear
 from ..fitting.statement import plan_caveats
 from .attack import attack
-from .laws import check_estimator_privacy, check_solver
+from .laws import LawBroken, check_estimator_privacy, check_solver
 from .lower_bounds import CONFIDENCE
 from .result import AuditResult, LawCheck
 from .second_opinion import recomputed_epsilon
 from .subject import Subject, subject_of
 from .trace import sensitivity_trace
-from .watch import LawBroken
 
 #: A second opinion may exceed a statement by this part: selections are recomputed by a looser rule.
 LOOSER = 0.25

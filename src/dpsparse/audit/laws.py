@@ -14,6 +14,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Protocol, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone, is_classifier
 
@@ -21,14 +22,13 @@ from ..accounting import price
 from ..core import Budget, PrivacyError, PrivacyLeakError, Statement
 from ..core.facts import Facts, Vector
 from ..core.mechanisms import Randomness
-from ..fitting import FitPlan, Matrix, with_oracles, wrapped
+from ..fitting import FitPlan, Matrix, holdings, with_oracles, wrapped
 from ..fitting.trial import STOPPING
 from ..oracles import GuardedOracle, RecordingOracle, ReplayOracle, make_oracle, refuse_violations
 from ..queries.kinds import Oracle, Solver
 from ..queries.losses import Loss, refuse_mixing, target_of
 from ..rows.hosts import MemoryHost
 from .fresh import fresh_labels, fresh_rows, fresh_targets
-from .watch import LawBroken, check_brings_no_rows
 
 
 class Frame(Protocol):
@@ -238,3 +238,37 @@ def _same(a: object, b: object) -> bool:
     if isinstance(a, list | tuple):
         return isinstance(b, list | tuple) and len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
     return bool(a == b)
+
+
+#: Sparse matrices of both kinds.
+Sparse = (sp.spmatrix, sp.sparray)
+
+
+class LawBroken(AssertionError):
+    """A law does not hold; the message says which one and what to look for."""
+
+
+def check_brings_no_rows(solver: object, X: object, y: object) -> None:
+    """Refuse a solver that holds the data: as a field, in a closure, or as a global that its methods use.
+
+    Replay and swap cannot see such a solver: what it brought along stays the same when the oracle's data changes.
+    """
+    for where, value in holdings(solver):
+        for what, data in (("X", X), ("y", y)):
+            if _equal(value, data):
+                raise LawBroken(
+                    f"brings rows: {where} holds {what} itself. A solver may know public facts and "
+                    "what its oracle answers, so "
+                    "that everything it does is post-processing; take what it needs as an ask."
+                )
+
+
+def _equal(value: object, data: object) -> bool:
+    if value is data:
+        return True
+    if isinstance(value, Sparse) and isinstance(data, Sparse):
+        return bool(value.shape == data.shape and not (value != data).nnz)
+    if not isinstance(value, np.ndarray) or isinstance(data, Sparse):
+        return False
+    held = np.asarray(data)
+    return held.shape[0] >= 2 and value.shape == held.shape and bool(np.array_equal(value, held))

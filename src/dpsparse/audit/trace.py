@@ -31,9 +31,9 @@ from ..queries.minimisers import ridge_minimum, ridge_spec
 from ..queries.rules import CHOICES, SUMS, contributions, measure, score_sensitivity, scores_of
 from ..rows.hosts import MemoryHost
 from ..rows.single_records import private_targets
+from .laws import LawBroken
 from .recording import record_fits
 from .responses import SyntheticWorld
-from .watch import LawBroken
 
 #: Queries whose proof is about a law and not about one number; their own audits test them.
 PROVED_ELSEWHERE = (PerturbedMinimum, SupportVotes, RandomizedLabels)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +13,7 @@ import click
 from .exits import NoPromise, Refusal, Violated
 from .options import json_option
 from .output import as_json as print_json
-from .output import echo, progress
+from .output import check_file, echo, progress, waiting
 
 if TYPE_CHECKING:
     from ..audit.result import AuditResult
@@ -67,7 +69,6 @@ def audit(target: str | None, papers: bool, plot: Path | None, as_json: bool, **
     if papers:
         if target is not None:
             raise Refusal("--papers takes no MODEL_OR_RECIPE. Leave one of them out.")
-        from .papers import show_papers
 
         show_papers(options["runs"], as_json, plot)
         return
@@ -139,3 +140,29 @@ def _examined(subject: SparseLinear, visible: bool, quiet: bool, *, runs: int | 
 
 def _duration(seconds: float) -> str:
     return f"{max(1, round(seconds))} s" if seconds < 90 else f"{round(seconds / 60)} min"
+
+
+#: The folder that holds the package in a source tree, and the museum beside it.
+TREE = Path(__file__).resolve().parents[3]
+MUSEUM = Path("benchmarks", "as_published", "__main__.py")
+
+
+def show_papers(runs: int | None, as_json: bool, plot: Path | None) -> None:
+    """Audit what was published, print a table or JSON, and draw claimed against true if a file is given."""
+    if plot is not None:
+        check_file(plot, "--plot")
+    if not (TREE / MUSEUM).is_file():
+        raise Refusal(
+            "the published mechanisms are kept out of the installed package, in "
+            "benchmarks/as_published of its source tree. "
+            "Run --papers from a checkout (make setup installs one)."
+        )
+    command = [sys.executable, "-m", "benchmarks.as_published"]
+    command += [] if runs is None else ["--runs", str(runs)]
+    command += ["--json"] if as_json else []
+    command += [] if plot is None else ["--plot", str(plot.resolve())]
+    with progress(quiet=as_json) as visible, waiting("auditing what was published", visible):
+        done = subprocess.run(command, cwd=TREE, capture_output=True, text=True, check=False)
+    echo(done.stdout, nl=False)
+    if not done.stdout:
+        raise Refusal(f"the audit of what was published did not end: {done.stderr.strip().splitlines()[-1:]}")

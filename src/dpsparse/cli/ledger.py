@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .citation import citation_in
-from .exits import Refusal
+from .exits import NotVerified, Refusal
 from .options import json_option
 from .output import as_json as print_json
 from .output import check_file, echo, write_text
 
 if TYPE_CHECKING:
     from ..ledger import Ledger
+    from ..ledger.cited import Cited
 
 
 @click.group()
@@ -245,3 +245,18 @@ def _text(content: dict[str, Any]) -> str:
         run = "" if e["run_id"] is None else f"  run {e['run_id']}"
         lines.append(f"  {e['entry']:>6}  {e['time']}  {e['status']:<8}  {e['epsilon']:10.4g}  {e['label']}{run}")
     return "\n".join(lines)
+
+
+def citation_in(path: Path) -> Cited:
+    """The record in the statement of a model file whose checksum matches."""
+    from .. import load
+    from ..core.errors import ModelEditedError
+    from ..ledger.cited import Cited
+
+    try:
+        statement = load(path).statement_
+    except ModelEditedError as error:
+        raise NotVerified(str(error)) from None
+    if statement.ledger is None:
+        raise Refusal(f"{path} names no entry of a ledger: it was fitted without one.")
+    return Cited(statement.ledger, statement)

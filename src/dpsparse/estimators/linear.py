@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -19,6 +21,7 @@ from ..fitting import FitRequest, FitResult, Targets, fit, plan_fit, read_target
 from ..fitting.counts import checked_columns, warn_of_unread
 from ..fitting.statement import MADE_ROWS, void
 from ..fitting.terms import GivenTerms, logarithms, read_column, read_terms
+from ..io.dictionary import BoundedArray, TableEncoder
 from ..io.dictionary.carrier import carried_bounds
 from ..ledger import LedgerArgument
 from ..queries.kinds import Path
@@ -43,7 +46,6 @@ from .intervals import Intervals
 from .other_libraries import INSTEAD, unknown_arguments
 from .repeated_fits import RepeatedFits
 from .shape_functions import ShapesMixin, names_or_none
-from .table_rows import encode_table
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -380,3 +382,17 @@ class SparseLinear(ShapesMixin, StatementMixin, BaseEstimator):  # type: ignore[
 
         check_is_fitted(self, "coef_")
         save(self, path)
+
+
+def encode_table(model: object, X: object) -> BoundedArray | sp.csr_matrix | None:
+    """The rows of a table, encoded by the dictionary that a model keeps; None for any other rows.
+
+    A table is a data frame or a dict of columns. One whose columns are the encoded ones is taken as
+    it is by the model.
+    """
+    dictionary = vars(model).get("dictionary_")
+    header = X if isinstance(X, Mapping) else getattr(X, "column_names", getattr(X, "columns", None))
+    if dictionary is None or header is None or list(header) == list(vars(model).get("feature_names_in_", ())):
+        return None
+    encoder = TableEncoder(dictionary)
+    return encoder.fit({column.name: [] for column in dictionary.features}).transform(X)

@@ -11,9 +11,8 @@ from ..algorithms.constants import PAPERS
 from ..core.budget import Budget
 from ..core.errors import BudgetError
 from ..core.facts import Facts
-from .base import PrivateRecipe
+from .base import PrivateRecipe, check_positive, check_whole
 from .defaults.curvature import CURVATURES, column_squares, residual_bound, signal
-from .defaults.fields import check_positive, check_whole
 from .defaults.theory import budget_of, prescribed
 
 

@@ -10,8 +10,7 @@ from ..algorithms.constants import PAPERS, STEPS
 from ..algorithms.frank_wolfe import FrankWolfe
 from ..core.budget import Budget
 from ..core.facts import Clip, Facts
-from .base import PrivateRecipe
-from .defaults.fields import check_positive, check_whole
+from .base import PrivateRecipe, check_positive, check_whole
 from .defaults.sparsity import default_sparsity
 from .defaults.theory import budget_of, prescribed
 

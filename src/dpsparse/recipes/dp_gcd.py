@@ -13,9 +13,8 @@ from ..core.budget import Budget
 from ..core.errors import BudgetError
 from ..core.facts import Facts
 from ..core.plan import Noise
-from .base import PrivateRecipe
+from .base import PrivateRecipe, check_positive, check_whole
 from .defaults.curvature import CURVATURES, column_squares, relaxation, residual_bound, signal
-from .defaults.fields import check_positive, check_whole
 from .defaults.theory import budget_of, prescribed
 
 RULES = ("auto", "gs", "gs-s", "gs-r", "gs-q")

@@ -10,8 +10,7 @@ from ..algorithms.constants import PAPERS
 from ..algorithms.sgd import SGD
 from ..core.budget import Budget
 from ..core.facts import Facts
-from .base import PrivateRecipe
-from .defaults.fields import check_positive, check_whole
+from .base import PrivateRecipe, check_positive, check_whole
 from .defaults.schedules import DefaultSchedule, batches, check_schedule, default_rate
 from .defaults.theory import budget_of, prescribed
 

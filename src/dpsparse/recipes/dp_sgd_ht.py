@@ -9,8 +9,7 @@ from typing import ClassVar
 from ..algorithms.sgd import SGD
 from ..core.budget import Budget
 from ..core.facts import Facts, Penalty
-from .base import PrivateRecipe
-from .defaults.fields import check_positive, check_whole
+from .base import PrivateRecipe, check_positive, check_whole
 from .defaults.schedules import DefaultSchedule, batches, check_schedule, default_rate
 from .defaults.sparsity import kept
 from .defaults.theory import budget_of, prescribed

@@ -10,9 +10,8 @@ from ..algorithms.steps import FixedSteps, SecantSteps
 from ..core.facts import Clip, Facts
 from ..core.plan import Noise
 from ..queries.kinds import Solver
-from .base import Baseline
+from .base import Baseline, check_positive, check_whole
 from .defaults.converged import settle
-from .defaults.fields import check_positive, check_whole
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,8 +13,7 @@ from ..algorithms.steps import FixedSteps, SecantSteps
 from ..core.budget import Budget
 from ..core.facts import Clip, Facts, Penalty
 from ..core.plan import Noise
-from .base import PrivateRecipe
-from .defaults.fields import check_positive, check_whole
+from .base import PrivateRecipe, check_positive, check_whole
 from .defaults.reports import LABELS, check_mechanism, label_deviation, label_threshold
 from .defaults.theory import prescribed
 

@@ -12,8 +12,7 @@ from ..algorithms import IHT
 from ..algorithms.steps import FixedSteps, PacedSteps
 from ..core.budget import Budget
 from ..core.facts import Clip, Facts
-from .base import PrivateRecipe
-from .defaults.fields import check_positive, check_whole
+from .base import PrivateRecipe, check_positive, check_whole
 from .defaults.reports import VECTORS, check_mechanism, report_epsilon, report_error, vectors
 from .defaults.schedules import kept_norm, path_within
 from .defaults.theory import prescribed

@@ -8,8 +8,7 @@ from typing import ClassVar
 from ..algorithms import IHT
 from ..core.budget import Budget
 from ..core.facts import Clip, Facts
-from .base import PrivateRecipe
-from .defaults.fields import check_positive, check_whole
+from .base import PrivateRecipe, check_positive, check_whole
 from .defaults.reports import VECTORS, check_mechanism, vectors
 from .ldp_iht import LDPIHT
 

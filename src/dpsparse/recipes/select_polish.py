@@ -14,8 +14,7 @@ from ..algorithms.polish_schedule import Rule, log_features
 from ..algorithms.select_polish import SelectAndPolish
 from ..core.budget import Budget
 from ..core.facts import Facts
-from .base import PrivateRecipe
-from .defaults.fields import check_positive, check_whole
+from .base import PrivateRecipe, check_positive, check_whole
 
 
 @dataclass(frozen=True, kw_only=True)

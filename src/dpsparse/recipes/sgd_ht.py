@@ -11,9 +11,8 @@ from ..algorithms.steps import FixedSteps, SampledSecantSteps
 from ..core.facts import Clip, Facts, Penalty
 from ..core.plan import Noise
 from ..queries.kinds import Solver
-from .base import Baseline
+from .base import Baseline, check_positive, check_whole
 from .defaults.converged import settle
-from .defaults.fields import check_positive, check_whole
 from .defaults.schedules import batches, check_schedule
 
 

@@ -11,8 +11,7 @@ from ..algorithms.two_stage import SelectMinimise
 from ..core.budget import Budget
 from ..core.facts import Clip, Facts
 from ..queries.minimisers import RECORDS, refuse_condition
-from .base import PrivateRecipe
-from .defaults.fields import check_positive, check_whole
+from .base import PrivateRecipe, check_positive, check_whole
 from .defaults.screening import (
     check_mechanism,
     check_part,
