@@ -31,7 +31,7 @@ from ..rows.hosts import MemoryHost
 from .fresh import fresh_labels, fresh_rows, fresh_targets
 
 
-class Frame(Protocol):
+class RowsOfAnyKind(Protocol):
     """Rows of any kind that scikit-learn takes and that can be put in another order.
 
     Arrays, sparse matrices, data frames.
@@ -92,7 +92,7 @@ def check_solver(
     return result
 
 
-def check_estimator_privacy(estimator: BaseEstimator, X: Frame, y: ArrayLike) -> None:
+def check_estimator_privacy(estimator: BaseEstimator, X: RowsOfAnyKind, y: ArrayLike) -> None:
     """Check that an estimator's fit keeps the laws: everything it learns comes from the oracle's answers.
 
     Fits a clone while recording every answer, then fits two more clones that are given the recorded
@@ -220,7 +220,7 @@ def _fitted(
     return learned
 
 
-def _fresh(X: Frame, y: ArrayLike, *, classes: bool, labels_only: bool) -> tuple[object, Vector]:
+def _fresh(X: RowsOfAnyKind, y: ArrayLike, *, classes: bool, labels_only: bool) -> tuple[object, Vector]:
     """Fresh data of the same kind. Where labels alone are private, features are public and stay."""
     rng = np.random.default_rng(0)
     draw = fresh_labels if classes else fresh_targets

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .exits import NoPromise, Refusal, Violated
-from .options import json_option
-from .output import as_json as print_json
-from .output import check_file, echo, progress, waiting
+from .options import FILE, adjacency_option, json_option
+from .output import check_file, echo, print_json, progress, waiting
 
 if TYPE_CHECKING:
     from ..audit.result import AuditResult
@@ -38,18 +37,12 @@ if TYPE_CHECKING:
     show_default=True,
     help="How a recipe is used; a model knows.",
 )
-@click.option(
-    "--adjacency",
-    type=click.Choice(["replace-one", "add-remove"]),
-    default="replace-one",
-    show_default=True,
-    help="Which data sets count as neighbours; a model knows.",
-)
+@adjacency_option("; a model knows")
 @click.option("--n-rows", type=click.IntRange(min=4), help="Rows of the synthetic datasets. Default: 30.")
 @click.option("--n-features", type=click.IntRange(min=1), help="Features of the synthetic datasets. Default: 5.")
 @click.option("--seed", type=int, help="For tests: reproducible noise. Without it noise is drawn as in real fits.")
 @click.option("--papers", is_flag=True, help="Audit the mechanisms that papers published, beside ours.")
-@click.option("--plot", type=click.Path(path_type=Path), help="With --papers: draw claimed against true to this file.")
+@click.option("--plot", type=FILE, help="With --papers: draw claimed against true to this file.")
 @json_option
 def audit(target: str | None, papers: bool, plot: Path | None, as_json: bool, **options: Any) -> None:
     """Try to refute a guarantee: laws, traces, a second opinion, and attacks with canaries in two worlds.

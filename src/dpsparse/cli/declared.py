@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .exits import Refusal
+from .options import FILE
 from .output import waiting
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 dictionary_option = click.option(
     "--dictionary",
     "dictionary_file",
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="Data dictionary of a table; it declares target, task, bounds and classes. See dpsparse dictionary.",
 )
 
@@ -132,7 +133,7 @@ def unit_column_of(given: str | None, name: str | None, dictionary: Dictionary |
     return column
 
 
-def columns_beside(path: Path, unit: str, target: str | None, columns: list[str] | None, csv: CsvForm) -> list[str]:
+def table_columns(path: Path, unit: str, target: str | None, columns: list[str] | None, csv: CsvForm) -> list[str]:
     """The features of a table without its column of ids."""
     from ..io.columns import header
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .exits import NotVerified, Refusal
-from .options import json_option
-from .output import as_json as print_json
-from .output import check_file, echo, write_text
+from .options import FILE, adjacency_option, json_option
+from .output import check_file, echo, print_json, write_text
 
 if TYPE_CHECKING:
     from ..ledger import Ledger
@@ -39,13 +38,7 @@ def ledger() -> None:
 @click.argument("place", nargs=-1, metavar="[ADDRESS] DATASET")
 @click.option("--epsilon", type=float, required=True, help="Total that all fits together may spend.")
 @click.option("--delta", type=float, required=True, help="Total delta; well below 1/n. 0 allows pure fits only.")
-@click.option(
-    "--adjacency",
-    type=click.Choice(["replace-one", "add-remove"]),
-    default="replace-one",
-    show_default=True,
-    help="Which data sets count as neighbours.",
-)
+@adjacency_option()
 @click.option(
     "--kind", type=click.Choice(["gaussian", "renyi"]), help="How costs are counted. Default: the first fit decides."
 )
@@ -113,7 +106,7 @@ def show(place: tuple[str, ...], as_json: bool) -> None:
 
 @ledger.command()
 @click.argument("address", required=False)
-@click.option("--out", type=click.Path(path_type=Path), help="Write a file instead of printing.")
+@click.option("--out", type=FILE, help="Write a file instead of printing.")
 @json_option
 def export(address: str | None, out: Path | None, as_json: bool) -> None:
     """Write the whole ledger as JSON, with its head: a copy to keep elsewhere.
@@ -142,7 +135,7 @@ def export(address: str | None, out: Path | None, as_json: bool) -> None:
 @click.option("--head", help="A hash that was kept elsewhere; it must be part of the chain.")
 @click.option(
     "--model",
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="A saved model: its entry must be in this ledger, count, and have paid for what the model states.",
 )
 @json_option

@@ -25,7 +25,7 @@ def echo(text: object = "", err: bool = False, nl: bool = True) -> None:
     click.echo(printable(str(text)), err=err, nl=nl)
 
 
-def as_json(content: Mapping[str, object]) -> None:
+def print_json(content: Mapping[str, object]) -> None:
     """Print one JSON object; numbers that are not finite become null."""
     from ..core.plain import to_json
 

@@ -9,8 +9,7 @@ from textwrap import fill
 import click
 
 from .options import json_option
-from .output import as_json as print_json
-from .output import echo
+from .output import echo, print_json
 from .settings import default_of, types_of
 
 
@@ -31,7 +30,7 @@ def recipes(name: str | None, as_json: bool) -> None:
     from .. import recipes as known
 
     if name is None:
-        lines = {one: plain(known.describe(one).splitlines()[0]) for one in known.names()}
+        lines = {one: plain_words(known.describe(one).splitlines()[0]) for one in known.names()}
         if as_json:
             print_json({"recipes": lines})
             return
@@ -52,7 +51,7 @@ def recipes(name: str | None, as_json: bool) -> None:
         print_json({"recipe": kind.name, "private": kind.private, "fields": table, "text": known.describe(name)})
         return
     text = known.describe(name)
-    echo(f"{kind.name}: {summary(text)}")
+    echo(f"{kind.name}: {first_paragraph(text)}")
     echo("\nFields for --set:" if table else "\nIt has no fields.")
     about = fields_in(text)
     for row in table:
@@ -72,7 +71,7 @@ _FORMULA = "\0"
 _HEADING = re.compile(r"\n([A-Z][A-Za-z ]+)\n-{3,}\n")
 
 
-def plain(text: str) -> str:
+def plain_words(text: str) -> str:
     """Words of reST: without citations, emphasis and literal marks; sentences with formulas are left out."""
     joined = " ".join(text.split())
     joined = re.sub(r":math:`([A-Za-z0-9_ =<>/.+-]+)`", r"\1", joined)
@@ -93,9 +92,9 @@ def _names(found: re.Match[str]) -> str:
     return f" ({named})" if named else ""
 
 
-def summary(docstring: str) -> str:
+def first_paragraph(docstring: str) -> str:
     """Its first paragraph, in plain words."""
-    return plain(re.split(r"\n\s*\n", docstring, maxsplit=1)[0])
+    return plain_words(re.split(r"\n\s*\n", docstring, maxsplit=1)[0])
 
 
 def fields_in(docstring: str) -> dict[str, str]:
@@ -104,14 +103,15 @@ def fields_in(docstring: str) -> dict[str, str]:
     for name, text in re.findall(
         r"(?m)^(\w+(?:, \w+)*) : .*\n((?:    .*\n?|\n(?=    ))*)", _section(docstring, "Parameters")
     ):
-        found |= {one: plain(text) for one in name.split(", ")}
+        found |= {one: plain_words(text) for one in name.split(", ")}
     return found
 
 
 def papers_in(docstring: str) -> tuple[str, ...]:
     """The references, without their labels."""
     return tuple(
-        plain(one) for one in re.findall(r"\.\. \[\w+\] ([^\n]*(?:\n   [^\n]*)*)", _section(docstring, "References"))
+        plain_words(one)
+        for one in re.findall(r"\.\. \[\w+\] ([^\n]*(?:\n   [^\n]*)*)", _section(docstring, "References"))
     )
 
 

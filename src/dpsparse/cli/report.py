@@ -10,26 +10,21 @@ from typing import Any
 import click
 
 from .exits import NoPromise, Refusal
-from .options import json_option
-from .output import as_json as print_json
-from .output import check_file, echo, write_text, writing
+from .options import FILE, json_option
+from .output import check_file, echo, print_json, write_text, writing
 
 
 @click.command()
-@click.argument("model", type=click.Path(path_type=Path), required=False)
-@click.option(
-    "--out", "-o", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True, help="The page."
-)
+@click.argument("model", type=FILE, required=False)
+@click.option("--out", "-o", type=FILE, default=Path("report.html"), show_default=True, help="The page.")
 @click.option(
     "--ledger", help="Address of a ledger: it is asked whether it paid for MODEL; without MODEL, the page is about it."
 )
-@click.option("--audit", type=click.Path(path_type=Path), help="What dpsparse audit --json printed.")
-@click.option("--score", type=click.Path(path_type=Path), help="What dpsparse score --json printed.")
-@click.option("--search", type=click.Path(path_type=Path), help="A saved search, in place of MODEL.")
-@click.option(
-    "--bench", type=click.Path(path_type=Path), help="Results of dpsparse bench, as Parquet, in place of MODEL."
-)
-@click.option("--card", type=click.Path(path_type=Path), help="Also write a model card: .md, or .json for machines.")
+@click.option("--audit", type=FILE, help="What dpsparse audit --json printed.")
+@click.option("--score", type=FILE, help="What dpsparse score --json printed.")
+@click.option("--search", type=FILE, help="A saved search, in place of MODEL.")
+@click.option("--bench", type=FILE, help="Results of dpsparse bench, as Parquet, in place of MODEL.")
+@click.option("--card", type=FILE, help="Also write a model card: .md, or .json for machines.")
 @json_option
 def report(
     model: Path | None,

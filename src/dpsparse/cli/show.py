@@ -8,13 +8,12 @@ import click
 
 from .describe import print_model
 from .exits import NoPromise, Refusal
-from .options import json_option
-from .output import as_json as print_json
-from .output import echo
+from .options import FILE, json_option
+from .output import echo, print_json
 
 
 @click.command()
-@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("model", type=FILE)
 @click.option("--details", is_flag=True, help="All coefficients, every noisy answer, and no limit of one screen.")
 @json_option
 def show(model: Path, details: bool, as_json: bool) -> None:

@@ -378,10 +378,10 @@ class SparseLinear(ShapesMixin, StatementMixin, BaseEstimator):  # type: ignore[
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model and its statement to a JSON file (no pickle); read it back with `dpsparse.load`."""
-        from .model_file import save
+        from .model_file import save_model
 
         check_is_fitted(self, "coef_")
-        save(self, path)
+        save_model(self, path)
 
 
 def encode_table(model: object, X: object) -> BoundedArray | sp.csr_matrix | None:

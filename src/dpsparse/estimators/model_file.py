@@ -47,7 +47,7 @@ EDITED = (
 DAMAGED = (KeyError, TypeError, ValueError, IndexError, OverflowError, AttributeError, RecursionError)
 
 
-def save(model: SparseLinear, path: str | os.PathLike[str]) -> None:
+def save_model(model: SparseLinear, path: str | os.PathLike[str]) -> None:
     """Write a fitted model; the file appears whole or not at all.
 
     Raises

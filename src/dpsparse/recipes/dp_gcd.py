@@ -14,7 +14,7 @@ from ..core.errors import BudgetError
 from ..core.facts import Facts
 from ..core.plan import Noise
 from .base import PrivateRecipe, check_positive, check_whole
-from .defaults.curvature import CURVATURES, column_squares, relaxation, residual_bound, signal
+from .defaults.curvature import CURVATURES, column_squares, relaxation, residual_limit, signal
 from .defaults.theory import budget_of, prescribed
 
 RULES = ("auto", "gs", "gs-s", "gs-r", "gs-q")
@@ -182,7 +182,7 @@ class DPGCD(PrivateRecipe):
         squares = column_squares(facts, budget, self.curvature)
         seen = signal(facts, squares, budget, math.sqrt(budget.as_rho())) / math.log(max(facts.dimension, 3))
         residual = (
-            self.clip / facts.norm_bound if self.clip else residual_bound(facts, seen / PAPERS.cd_records, least=0.5)
+            self.clip / facts.norm_bound if self.clip else residual_limit(facts, seen / PAPERS.cd_records, least=0.5)
         )
         gaussian = GreedyCD(
             rule=self.rule,

@@ -16,8 +16,8 @@ from .defaults.screening import (
     check_mechanism,
     check_part,
     require_convex,
-    residual_bound,
     screening,
+    slope_limit,
     support_norm,
     typical_norm,
 )
@@ -199,7 +199,7 @@ class DPSLKT(PrivateRecipe):
         mu = math.sqrt(2 * (1 - self.selection) * budget.as_rho())
         generous = min(max(1.0, mu / 2), 2.0)
         K = self.row_clip or support_norm(facts, many)
-        R = self.residual or residual_bound(facts, 0.5 * generous)
+        R = self.residual or slope_limit(facts, 0.5 * generous)
         G = self.clip or R * min(K, generous * typical_norm(facts, many))
         ridge = facts.n_rows * (facts.penalty.l2 + (self.ridge or 0.0))
         if ridge == 0:

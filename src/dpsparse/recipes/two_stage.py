@@ -16,8 +16,8 @@ from .defaults.screening import (
     check_mechanism,
     check_part,
     require_convex,
-    residual_bound,
     screening,
+    slope_limit,
     support_norm,
     typical_norm,
 )
@@ -149,7 +149,7 @@ class TwoStage(PrivateRecipe):
         m = math.sqrt(2 * (1 - self.selection) * rho)
         generous = min(max(1.0, m / 2), 4.0)
         K = self.row_clip or support_norm(facts, s)
-        R = self.residual or residual_bound(facts, 1.0)
+        R = self.residual or slope_limit(facts, 1.0)
         L = self.clip or R * min(K, generous * typical_norm(facts, s))
         ridge = facts.n_rows * (facts.penalty.l2 + (self.ridge or 0.0))
         if ridge == 0:
