@@ -170,7 +170,7 @@ def test_what_only_this_process_knows_is_refused_in_others():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: audit.attack("ight"), ValueError, "promises no privacy"),
+        (lambda: audit.attack("ight"), ValueError, "guarantees no privacy"),
         (lambda: audit.attack(3), TypeError, "takes a recipe, its name, an estimator or a solver"),
         (lambda: audit.attack("dp_cd", runs=3), ValueError, "runs must be an integer of at least 8"),
         (lambda: audit.attack("nope"), ValueError, "unknown recipe"),

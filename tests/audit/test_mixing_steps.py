@@ -290,7 +290,7 @@ def test_a_step_that_cannot_be_tried_is_refused():
         raise ValueError("some words")
 
     pipe = make_private_pipeline(FunctionTransformer(picky), MODEL)
-    with pytest.raises(PrivacyLeakError, match="does not run on made-up rows"):
+    with pytest.raises(PrivacyLeakError, match="does not run on synthetic rows"):
         pipe.fit(X, X[:, 0])
 
 

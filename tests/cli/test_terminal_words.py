@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from dpsparse import recipes
 from dpsparse.cli import main
-from dpsparse.cli.plain_text import fields_in, papers_in, plain, summary
+from dpsparse.cli.recipes import fields_in, first_paragraph, papers_in, plain_words
 
 #: What no terminal shows as it was meant.
 MARKUP = {
@@ -76,8 +76,8 @@ def test_markup_would_be_found():
 
 def test_words_are_kept_where_markup_goes():
     text = "One of [WX19]_: for `X` with :math:`b`, **not private** (DP-X [M22]_; see [L22]_).\n\nMore :math:`\\rho`."
-    assert summary(text) == "One: for X with b, not private (DP-X; see)."
-    assert plain("Kept. Has :math:`\\rho^2` in it. Kept too.") == "Kept. Kept too."
+    assert first_paragraph(text) == "One: for X with b, not private (DP-X; see)."
+    assert plain_words("Kept. Has :math:`\\rho^2` in it. Kept too.") == "Kept. Kept too."
     found_fields = fields_in(recipes.describe("dp_ight"))
     assert found_fields["radius"] == "Project onto the l2 ball of this radius after each step."
     assert papers_in(recipes.describe("dp_ight"))[0] == "Wang and Gu, IJCAI 2019, Algorithm 1."

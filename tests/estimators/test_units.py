@@ -141,15 +141,15 @@ def test_bad_units_are_refused_in_words():
         regressor(unit="row").fit(X, y, units=ids)
     with pytest.raises(DataError, match="memory"):
         regressor(memory_limit="1GB").fit(X, y, units=ids)
-    with pytest.raises(PrivacyError, match="makes no promise"):
+    with pytest.raises(PrivacyError, match="makes no guarantee"):
         SparseRegressor(recipe="ight", feature_bound=1.0, target_bound=4.0).fit(X, y, units=ids)
     with pytest.raises(PrivacyError, match="n_rows=7"):
         regressor(n_rows=7).fit(X, y, units=ids)
-    with pytest.raises(ValueError, match="a pipeline promises to one row"):
+    with pytest.raises(ValueError, match="of a pipeline is for one row"):
         make_private_pipeline(regressor(unit="patient", random_state=None)).fit(X, y)
     with pytest.raises(TypeError, match="units are not taken here yet"):
         make_private_pipeline(regressor(random_state=None)).fit(X, y, units=ids)
-    with pytest.raises(ValueError, match="the search promises to one row"):
+    with pytest.raises(ValueError, match="of the search is for one row"):
         PrivateSearch(regressor(unit="patient", random_state=None)).fit(X, y)
     with pytest.raises(TypeError, match="units are not taken here yet"):
         PrivateSearch(regressor(random_state=None)).fit(X, y, units=ids)
@@ -160,9 +160,9 @@ def test_fits_over_sites_and_devices_refuse_a_named_unit():
     from dpsparse.sites.local.server import Server as Devices
 
     named = regressor(unit="patient", random_state=None, recipe="dp_fedgd_ht")
-    with pytest.raises(ValueError, match="over several sites promises to one row"):
+    with pytest.raises(ValueError, match="over several sites is for one row"):
         Server(named, sites=["a", "b"], n_rows=100, n_features=4)
-    with pytest.raises(ValueError, match="on devices promises to one row"):
+    with pytest.raises(ValueError, match="on devices is for one row"):
         Devices(named, n_people=100, n_features=4)
 
 

@@ -27,7 +27,7 @@ def test_a_central_recipe_finds_the_model_over_sites(recipe):
     assert model.statement_.n_rows == 600
     assert model.statement_.epsilon <= 50.0
     assert "at least 3 of the 3 sites are asked the same questions" in model.statement_.assumptions[0]
-    assert "whoever sees the integers of single sites" in model.statement_.details()
+    assert "anyone who sees the integers of single sites" in model.statement_.details()
 
 
 def test_at_a_huge_epsilon_it_is_the_fit_of_a_curator():

@@ -198,30 +198,30 @@ def bill_of(certificate, **changes):
 @pytest.mark.parametrize(
     ("part", "change", "match"),
     [
-        ("statement", lambda c: {"epsilon": 3.99}, "promises more"),
-        ("statement", lambda c: {"delta": c.statement.delta / 2}, "promises more"),
+        ("statement", lambda c: {"epsilon": 3.99}, "guarantees more"),
+        ("statement", lambda c: {"delta": c.statement.delta / 2}, "guarantees more"),
         ("statement", lambda c: {"delta": 2.0}, "not the certificate"),
-        ("statement", lambda c: {"rho": c.bill.account.costs.rho * 0.99}, "promises more"),
-        ("statement", lambda c: {"mu": c.bill.account.costs.mu * 0.99}, "promises more"),
-        ("statement", lambda c: {"asks": ()}, "promises more"),
-        ("statement", lambda c: ask_record(c, cost=c.statement.asks[0].cost * 0.99), "promises more"),
-        ("statement", lambda c: ask_record(c, scale=c.statement.asks[0].scale * 1.01), "promises more"),
-        ("statement", lambda c: ask_record(c, times=3), "promises more"),
-        ("statement", lambda c: ask_record(c, rate=0.01), "promises more"),
-        ("statement", lambda c: ask_record(c, draws=7), "promises more"),
+        ("statement", lambda c: {"rho": c.bill.account.costs.rho * 0.99}, "guarantees more"),
+        ("statement", lambda c: {"mu": c.bill.account.costs.mu * 0.99}, "guarantees more"),
+        ("statement", lambda c: {"asks": ()}, "guarantees more"),
+        ("statement", lambda c: ask_record(c, cost=c.statement.asks[0].cost * 0.99), "guarantees more"),
+        ("statement", lambda c: ask_record(c, scale=c.statement.asks[0].scale * 1.01), "guarantees more"),
+        ("statement", lambda c: ask_record(c, times=3), "guarantees more"),
+        ("statement", lambda c: ask_record(c, rate=0.01), "guarantees more"),
+        ("statement", lambda c: ask_record(c, draws=7), "guarantees more"),
         ("statement", lambda c: ask_record(c, offset="x"), "not the certificate"),
         ("statement", lambda c: ask_record(c, part=["x"]), "not the certificate"),
         ("statement", lambda c: ask_record(c, cost_name=["x"]), "not the certificate"),
         ("statement", lambda c: {"adjacency": "add-remove"}, "something else"),
         ("statement", lambda c: {"unit": "one whole site"}, "something else"),
-        ("statement", lambda c: {"n_rows": 0}, "none of a site"),
+        ("statement", lambda c: {"n_rows": 0}, "not one of a site"),
         ("bill", lambda c: FixedCost(rho=1e-9), "not that of a plan"),
         ("bill", lambda c: SumCost((c.bill,)), "not that of a plan"),
         ("bill", lambda c: bill_of(c, rows=PoissonRows(1e-6)), "another sampling rate"),
         ("bill", lambda c: bill_of(c, rows=EveryRow(), noise=Noise.LAPLACE), "another sampling rate"),
         ("bill", lambda c: replace(c.bill, adjacency=Adjacency.ADD_REMOVE), "another sampling rate"),
-        ("bill", lambda c: c.bill.scaled(1.01), "promises more"),
-        ("bill", lambda c: c.bill.scaled(1e300), "promises more"),
+        ("bill", lambda c: c.bill.scaled(1.01), "guarantees more"),
+        ("bill", lambda c: c.bill.scaled(1e300), "guarantees more"),
         ("bill", lambda c: None, "if, and only if"),
     ],
 )
@@ -244,7 +244,7 @@ def test_a_federation_is_verified_where_its_statement_is_made_and_people_are_pri
     honest = {name: Certificate.from_json(join(server, name).certificate()) for name in "ab"}
     low = {name: replace(c, statement=replace(c.statement, epsilon=0.01)) for name, c in honest.items()}
     forged, true = Federation(low), Federation(honest)
-    with pytest.raises(MessageError, match="'a' promises more"):
+    with pytest.raises(MessageError, match="'a' guarantees more"):
         state_federation(forged, server.protocol.about)
     for names in (["a"], ["a", "b"]):
         assert forged.person_at(names) == true.person_at(names)

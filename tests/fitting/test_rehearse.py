@@ -1,4 +1,4 @@
-"""Recipes of others are run on made-up rows before private ones come, and refused if they look past their answers."""
+"""Recipes of others are run on synthetic rows before private ones come, and refused if they look past their answers."""
 
 from __future__ import annotations
 
@@ -322,7 +322,7 @@ class PlansByTheClock(Descent):
 LEAKS = {
     "peeks and goes on": (PeeksQuietly(), r"^violations: the solver reads oracle\._host"),
     "peeks at the gate": (PeeksAtTheGate(), r"^violations: the solver reads oracle\.gate"),
-    "knows the doors": (PeeksThroughMangledNames(), "fails on made-up rows"),
+    "knows the doors": (PeeksThroughMangledNames(), "fails on synthetic rows"),
     "reads the stack": (ReadsTheStack(), "^swap: the coefficients differ"),
     "stops": (StopsEarly(), r"^asks = plan: .*unused: \{'gradient': 2\}"),
     "asks more": (AsksOnceMore(), "^asks = plan: .*all are used"),
@@ -330,7 +330,7 @@ LEAKS = {
     "dice": (ThrowsDice(), "^replay: the coefficients differ"),
     "remembers": (Remembers(), "^replay: the coefficients differ"),
     "keeps": (KeepsTheOracle(), "^keeps: the solver keeps its oracle"),
-    "fails": (Fails(), "fails on made-up rows, before private ones came and before anything was paid: KeyError"),
+    "fails": (Fails(), "fails on synthetic rows, before private ones came and before anything was paid: KeyError"),
     "too much": (ReturnsTooMuch(), r"must return 5 numbers, one for each coordinate, got an array of shape \(6,\)"),
     "a clip that changes": (ChangesItsClip(), "a question holds something of type Lying"),
     "a number that lies": (LiesAboutANumber(), "a question holds something of type LyingNumber"),

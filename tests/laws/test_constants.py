@@ -45,7 +45,7 @@ ALLOWED = {
     "algorithms/table_schedule.py": ({1.5}, "power of a formula"),
     "algorithms/transfer.py": ({50, 30, 1.1}, BASELINE),
     "fitting/shapes.py": ({201}, "points of a curve that is made monotone"),
-    "recipes/defaults/auxiliary.py": ({24}, "entries that fit into memory"),
+    "recipes/dpsl_kt.py": ({24}, "entries that fit into memory"),
     "recipes/defaults/theory.py": ({1e-6}, "delta of from_theory where only rho is given"),
     "recipes/dp_frank_wolfe.py": ({1000}, "steps of from_theory at most"),
     "recipes/dp_gcd.py": ({0.05, 128, 8}, THEOREM),
@@ -71,7 +71,7 @@ ALLOWED = {
         "level of the intervals; curvature of the logistic loss; rows at most",
     ),
     "report/planner/local.py": ({16, 1000}, "numbers of a long report; bytes of a kilobyte"),
-    "report/planner/plotting.py": ({33, 0.1, 16.0, 0.25, 0.8, 8, 1.25}, "axes of a figure"),
+    "report/planner/summary.py": ({33, 0.1, 16.0, 0.25, 0.8, 8, 1.25}, "axes of a figure"),
     "report/planner/smallest_coefficient.py": ({9}, "odds of 90 %"),
 }
 

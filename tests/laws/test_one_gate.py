@@ -65,7 +65,7 @@ from dpsparse.rows.hosts import ClusterHost, DiskHost, MemoryHost
 from dpsparse.rows.records import Records
 from dpsparse.rows.sampling import PoissonSample
 from dpsparse.rows.single_records import private_targets
-from dpsparse.sites.local.collected import Collected
+from dpsparse.sites.local.server import Collected
 from loopback import spread
 from questions import FACTS, QUESTIONS, D, W
 

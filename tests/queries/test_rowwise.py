@@ -9,7 +9,7 @@ import pytest
 from scipy.special import expit
 
 from dpsparse import SparseClassifier, SparseRegressor, audit
-from dpsparse.audit.watch import LawBroken
+from dpsparse.audit.laws import LawBroken
 from dpsparse.core import PrivacyError
 from dpsparse.core.facts import Target
 from dpsparse.losses import LOSSES, Blockwise, Custom, KnownLink, guard, refuse_mixing, target_of, user_defined

@@ -84,9 +84,9 @@ def test_copies_orders_and_trees_of_parts_give_one_sum(scale, density):
 
 def test_sums_that_cannot_be_told_apart_or_lack_a_part_are_refused():
     pool = parts_of(np.arange(12).reshape(4, 3))
-    with pytest.raises(DataError, match="cannot be told apart"):
+    with pytest.raises(DataError, match="cannot be distinguished"):
         add_up([add_up(pool[:2]), add_up(pool[1:3])])
-    with pytest.raises(DataError, match="cannot be told apart"):
+    with pytest.raises(DataError, match="cannot be distinguished"):
         value_of(add_up(pool[:3]), {k: bytes([k]) for k in range(4)}, LARGEST)
 
 

@@ -324,7 +324,7 @@ def test_a_foreign_step_is_not_quoted():
     table = pd.DataFrame({"group": ["HIV+"] * 3})
     encoder = OneHotEncoder(categories=[["none of", "these"]])
     pipe = make_private_pipeline(encoder, SparseRegressor(target_bound=1.0, row_norm=1.0), epsilon=1.0)
-    with pytest.raises(ValueError, match="made-up rows") as refusal:
+    with pytest.raises(ValueError, match="synthetic rows") as refusal:
         pipe.fit(table, Y[:3])
     assert refusal.value.__context__ is None or refusal.value.__suppress_context__
     assert "HIV+" not in str(refusal.value)

@@ -42,7 +42,7 @@ SAFETY = 1 + 1e-9
 
 
 def dominating_mu(bill: Cost, slack: float) -> tuple[float, float]:
-    """A mu and the part of `slack` that it needs: 0 where a closed form is exact or as good. Infinite if there is none.
+    """A mu and the part of `slack` that it needs, 0 where a closed form is exact or as good; infinite without one.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def dominating_mu(bill: Cost, slack: float) -> tuple[float, float]:
 def excess(bill: PlanCost, rho: float, slack: float) -> float:
     r"""The x >= 0 with which :math:`\delta(\epsilon) \le G_\mu(\epsilon) + slack` for :math:`\mu^2 = 2\rho(1+x)`.
 
-    Infinite if there is none.
+    Infinite if no x does.
 
     Examples
     --------

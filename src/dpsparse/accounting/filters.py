@@ -129,7 +129,7 @@ class RenyiFilter:
 
     @classmethod
     def of(cls, epsilon: float, delta: float, order: float | None = None) -> RenyiFilter:
-        r"""The filter for (epsilon, delta), at the order that leaves most room for Gaussian-like costs.
+        r"""The filter for (epsilon, delta), at the order that leaves most space for Gaussian-like costs.
 
         The conversion at order a lets through divergences up to
         :math:`\epsilon - \log(1-1/a) + (\log\delta + \log a)/(a-1)`; a Gaussian costs a multiple of

@@ -16,7 +16,7 @@ For all neighbours and every set S of transcripts
 
 *Proof.* Give each transcript to the filter j of the list below with the smallest epsilon of those
 that let all of it through; let :math:`R_j` be those of filter j, and :math:`\epsilon_j, \delta_j`
-its promise. Along :math:`R_j` the filter never refused, so each transcript in it has the
+its guarantee. Along :math:`R_j` the filter never refused, so each transcript in it has the
 probability it has where filter j alone stands guard, and
 :math:`P(S \cap R_j) \le e^{\epsilon_j} Q(S\cap R_j) + \delta_j`. Sum over j: the reading on
 :math:`R_j` is :math:`\epsilon_j`, and :math:`\sum_j\delta_j \le \delta`. Where the reading is

@@ -87,9 +87,9 @@ SMALLEST_DELTA = 1e-280
 TILTS = 2.0 ** np.arange(-14.0, 16.0, 0.5)
 #: The same for compositions of small losses.
 SHARP_TILTS = 2.0 ** np.arange(0.0, 24.0, 0.5)
-#: Large losses are taken apart where the window of a composition is so many times its standard
+#: Large losses are taken apart where the window of a composition is this many times its standard
 #: deviation (it is about 16 without them), where fewer of them than this are expected, and up to a
-#: grid for the others that is so many times finer. All of these are about sharpness alone.
+#: grid for the others that is this many times finer. All of these are about sharpness alone.
 WIDE, RARE, FINEST = 100.0, 0.05, 64
 #: Answers from which on it may matter that each is shared between two points of a coarse grid.
 MANY = 1000

@@ -28,7 +28,7 @@ from .. import __version__
 from ..core.errors import DataError
 from ..core.regular_files import parse_json, read_bytes
 
-#: Names a folder for prices, or says that there is none: `OFF`.
+#: Names a folder for prices, or says that none are stored: `OFF`.
 VARIABLE = "DPSPARSE_PRICES"
 OFF = "off"
 
@@ -73,7 +73,7 @@ class PriceStore:
             return None
 
     def read(self, key: str) -> tuple[float, str] | None:
-        """The scale and the accountant that a file claims for a key; None if there is none that can be read."""
+        """The scale and the accountant that a file claims for a key; None if no file can be read."""
         try:
             content = parse_json(read_bytes(self._path(key), LARGEST_BYTES, "a stored price"))
             if not isinstance(content, dict) or set(content) != {"format", "key", "rho_scale", "accountant"}:

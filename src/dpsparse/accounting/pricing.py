@@ -20,7 +20,7 @@ accountant certifies, then rounds it down. The accountant is chosen by what the 
 Guarantee
 ---------
 All noise is fixed by the plan before a row is read, so adaptive composition theorems apply: the
-solver may choose each question from earlier answers, and one of the plan's branches, never its
+solver may choose each query from earlier answers, and one of the plan's branches, never its
 price. For a `Budget.approx(epsilon, delta)` the priced plan is (epsilon, delta)-DP; for
 `Budget.zcdp` and `Budget.gdp` it is rho-zCDP or mu-GDP.
 """
@@ -65,7 +65,7 @@ RETREATS = (0.0, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
 LARGEST_SAMPLED_EPSILON = 100.0
 
 #: Mu of one answer to those who take part in it, at most: twice the 95 % quantile of N(0, 1), so
-#: that whoever knows that a person took part, and holds two equally likely records of them, tells
+#: that anyone who knows that a person took part, and holds two equally likely records of them, distinguishes
 #: from one answer which it was in at most 95 % of cases (Phi(mu / 2)).
 CLEAREST = 2 * 1.6448536269514722
 
@@ -277,7 +277,7 @@ def _refuse(plan: Plan, unit: TurnCosts, budget: Budget) -> None:
         raise BudgetError("the plan asks for nothing, so there is nothing to price.")
     if plan.local and budget.relation is not Adjacency.REPLACE_ONE:
         raise BudgetError(
-            "in the local model whoever collects the reports sees who reports, so only records are protected and not "
+            "in the local model the collector of reports sees who reports, so only records are protected and not "
             "taking part. Use adjacency='replace-one'."
         )
     if budget.delta == 0 and not unit.all_pure:
@@ -308,7 +308,7 @@ def _price_parts(plan: Plan, budget: Budget) -> PricedPlan:
         plan=replace(plan, parts=parts),
         budget=budget,
         rho_scale=scale,
-        accountant=f"the dearer of two parts, by {names}",
+        accountant=f"the more expensive of two parts, by {names}",
     )
     if not all(_holds(part) for part in priced.parts):
         raise BudgetError(

@@ -2,7 +2,7 @@ r"""Worst-case delta curves of selections, and how one more step changes them.
 
 A mechanism has *range* eta when, for any two neighbours, log P/Q stays in an interval of length eta. The
 exponential mechanism and a Gumbel-noised argmax do [DDR20]_. Let :math:`U(e)` be the largest
-:math:`\delta(e)` that the steps still to come can reach. One step earlier it is
+:math:`\delta(e)` that the steps still to come can attain. One step earlier it is
 
 .. math::
     (A_\eta U)(e) = \sup_{0 \le t \le \eta} p_t\, U(e-t) + (1-p_t)\, U(e-t+\eta),
@@ -160,7 +160,7 @@ def before_selection(curve: Curve, eta: float, h: float, nodes: int = 60) -> Cur
 
     @cache
     def bends(cells: int) -> Curve:
-        """The bracket of kappa for two nodes so many cells apart, from the first place on at which both are known."""
+        """The bracket of kappa for two nodes `cells` apart, from the first place on at which both are known."""
         ups, los = wide[:-cells] - wide[cells:], later[:-cells] - later[cells:]
         first = ups[: los.size - math.floor(ratio)] - s * los[math.floor(ratio) :]
         return np.maximum(first, TINY, out=first)

@@ -50,11 +50,11 @@ class Weighting:
         Whether the power follows evidence along the path. Lengths are then made of energies of
         buckets, whatever the weights.
     after, every : float, int
-        The power is changed once this part of the budget is spent, every so many steps.
+        The power is changed once this part of the budget is spent, after this number of steps.
     balance_share : float
         Part of the budget for the share of the rarer class; 0: not asked for.
     rare, held : float
-        If that share is below `rare`, the floor is multiplied by `held`: what tells a rare class
+        If that share is below `rare`, the floor is multiplied by `held`: what distinguishes a rare class
         apart are often columns that are frequent within it, and they keep their weight.
     longer : float
         Where the power is followed, the path is longer by this factor for a rare class: its slopes
@@ -77,7 +77,7 @@ class Weighting:
     longer: float = AVERAGING.rare_length
 
     def asks(self, noise: Noise) -> tuple[Ask, ...]:
-        """The questions that weights take, in their order."""
+        """The queries that weights take, in their order."""
         size = ("energies", "GroupEnergies") if self.followed else ("size", "MeanRowNorm")
         kinds = (
             ("balance", "WeightedGradient", self.balance_share),
@@ -89,7 +89,7 @@ class Weighting:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """What was told about the columns: enough for weights of any power, without another question.
+    """What was answered about the columns: enough for weights of any power, without another query.
 
     Attributes
     ----------
@@ -170,7 +170,7 @@ def _rare(oracle: Oracle, rule: Weighting) -> bool:
     facts = oracle.facts
     if not rule.balance_share:
         return False
-    # with no margin a slope is 1/2 less the class, so their mean tells how many are of each
+    # with no margin a slope is 1/2 less the class, so their mean shows how many are of each
     last = np.array([facts.n_features])
     slope = oracle.weighted_gradient(
         np.zeros(facts.dimension), np.array([1 / facts.intercept]), norm=0.5, support=last, ask="balance"

@@ -39,7 +39,7 @@ class ColumnSquares:
     share : float
         Part of the budget that buys a private estimate of all mean squares; 0: none is asked for.
     noise : Noise
-        ``Noise.NONE`` for the non-private twin.
+        ``Noise.NONE`` for the non-private baseline.
     """
 
     bounds: Vector

@@ -14,7 +14,7 @@ turn's budget is proportional to its step, so that with :math:`\tau = \sum_t\eta
 decides it, and steps are free.
 
 Around the loop: `Weighting` asks for the mean absolute entry of every column and gives frequent
-columns less weight, so that rare ones count too, by a fixed power or by what the path was told
+columns less weight, so that rare ones count too, by a fixed power or by the answers along the path
 (`evidence`); the refit looks at the coordinates that won, where rows are short, and runs the loop
 once more on them alone. A penalty enters through its proximal map, as in regularised dual averaging
 [X10]_.
@@ -120,7 +120,7 @@ class DualAveraging:
     finish : Finish or None
         The slope of two classes on the score; None: not asked.
     noise : Noise
-        ``Noise.NONE`` for the non-private twin.
+        ``Noise.NONE`` for the non-private baseline.
     """
 
     loop: Averaging

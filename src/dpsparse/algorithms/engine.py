@@ -53,7 +53,7 @@ class Queries:
         """The log-odds of the class share, and the noise in that share.
 
         With no margin a slope is 1/2 less the class. The share is shrunk to one half as far as its
-        distance from there may be noise, and held within what this noise can distinguish from 0 and 1.
+        distance from there may be noise, and clipped to what this noise can distinguish from 0 and 1.
         """
         mean, noise = self.noisy(ResidualMean(EMPTY, 0.5), "start")
         share = shrunken_share(0.5 - float(mean[0]), noise)

@@ -1,8 +1,8 @@
-r"""Federated hard thresholding: rounds of local walks and averages, private when the oracles of the sites are.
+r"""Federated hard thresholding: rounds of local steps and averages, private when the oracles of the sites are.
 
-.. math:: w_{t+1} = H_\tau\Bigl(w_t + \sum_i p_i\,\bigl(\mathrm{walk}_i(w_t) - w_t\bigr)\Bigr), \qquad \sum_i p_i = 1
+.. math:: w_{t+1} = H_\tau\Bigl(w_t + \sum_i p_i\,\bigl(\mathrm{steps}_i(w_t) - w_t\bigr)\Bigr), \qquad \sum_i p_i = 1
 
-Each site walks K steps of stochastic gradient hard thresholding (`SGD`) from the model of the
+Each site takes K steps of stochastic gradient hard thresholding (`SGD`) from the model of the
 round; the server averages what changed, with *public* weights, and thresholds again. With noisy
 gradients this is DP-FedSGD-HT, on all rows DP-FedGD-HT, with exact gradients FedSGD-HT [L22]_. A
 site that does not answer has changed nothing: the weights stay, and so does the divisor.
@@ -30,7 +30,7 @@ from .sgd import SGD
 
 @dataclass(frozen=True, kw_only=True)
 class FedHT:
-    """Rounds of local walks, averaged and thresholded.
+    """Rounds of local steps, averaged and thresholded.
 
     Parameters
     ----------

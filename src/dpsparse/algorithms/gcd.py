@@ -5,7 +5,7 @@ r"""Greedy coordinate descent, private when its oracle is.
     w_{t+1} = w_t \text{ with coordinate } j_t \text{ moved to }
     \mathrm{prox}_{\gamma\psi/H_j}\bigl(w_j - \tfrac{\gamma}{H_j}\tilde g_j(w_t)\bigr)
 
-One ask chooses the coordinate, by how much a step along it promises; another, with noise of its own, gives the gradient
+One ask chooses the coordinate whose step decreases the loss most; another, with noise of its own, gives the gradient
 there. Central oracle: DP-GCD [M23]_; exact oracle: greedy coordinate descent with the same rules [N15]_.
 
 References

@@ -53,11 +53,11 @@ class IHT:
     radius : float or None
         Project onto the l2 ball of this radius.
     intercept_cap : bool
-        Whether the intercept's step is held within its known curvature, as in all loops on noisy answers.
+        Whether the intercept's step is clipped to its known curvature, as in all loops on noisy answers.
     rows : EveryRow or PoissonRows
         Which rows answer each gradient.
     noise : Noise
-        ``Noise.NONE`` for the non-private twin.
+        ``Noise.NONE`` for the non-private baseline.
     """
 
     sparsity: int

@@ -104,14 +104,14 @@ class Clips:
         return max(min(max(wanted, least), most), INTERVALS.free * wanted)
 
     def beyond(self, n_rows: int) -> float:
-        """Part of rows that are longer than Q: as few as so many rows of part A can tell apart from none."""
+        """Part of rows that are longer than Q: as few as the rows of part A can distinguish from zero."""
         if self.robust:
             return 1 - INTERVALS.middle
         fewest = min(INTERVALS.fewest, INTERVALS.root / math.sqrt(n_rows))
         return min(max(fewest, INTERVALS.reading * self.reading / n_rows), 1 - INTERVALS.middle)
 
     def largest_norm(self, size: int) -> float:
-        """Q beyond which the noise of the Gram matrix would hide it, for so many columns."""
+        """Q beyond which the noise of the Gram matrix would hide it, for this number of columns."""
         bend = INTERVALS.bend if self.classes else 1.0
         noise = INTERVALS.gram_noise * math.sqrt(2 * size)
         square = INTERVALS.edge * bend * self.n_rows * self.mu * math.sqrt(self.gram) / noise

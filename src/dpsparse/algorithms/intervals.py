@@ -1,7 +1,7 @@
 r"""Intervals after selection: what part A is asked once its model is known, and what part B is asked.
 
 A model of part A selects features S. Part A then says how its selected columns lie (means, lengths,
-second moments) and how large residuals are; part B answers one question about score, Gram matrix
+second moments) and how large residuals are; part B answers one query about score, Gram matrix
 and meat at that pilot (two for classes, whose score is not linear), and one Newton step gives
 estimates and their covariance (see `one_step`). All clips of B are public before B is touched;
 `interval_clips` says where they are.
@@ -39,7 +39,7 @@ MOMENTS = "score moments"
 
 
 def most_coefficients(n_rows: int, mu: float, factor: float = INTERVALS.cap) -> int:
-    r"""How many coefficients so many rows of part B carry: :math:`(c\,n_B\mu)^{2/3}`.
+    r"""How many coefficients the rows of part B carry: :math:`(c\,n_B\mu)^{2/3}`.
 
     The spectrum of the Gram matrix's noise reaches :math:`\sigma_H\sqrt{2p}` with
     :math:`\sigma_H \propto p/\mu`, and the matrix grows with :math:`n_B`.
@@ -69,7 +69,7 @@ class SplitIntervals:
     gram, meat : float
         Weights of the matrices beside the score; see `ScoreMoments`.
     most : int
-        At most so many features.
+        At most this number of features.
     reading : float
         Scale of the selection's noise, in rows, if it had all of part A's budget:
         :math:`2/\epsilon` with :math:`\epsilon^2/8 = \mu^2/2`, in which selections of this kind are
@@ -156,7 +156,7 @@ class SplitIntervals:
         return Pilot(support, centre, scale, theta, residual, norm, kept, beyond, beyond + clipped, typical)
 
     def _scale(self, queries: Queries, model: CentredModel, length: float) -> Vector:
-        """Sizes of columns: of one size together, told apart as far as they differ by more than noise."""
+        """Sizes of columns: of one size together, distinguished as far as they differ by more than noise."""
         m = model.support.size
         held = INTERVALS.length_factor * length
         matrix, noise = queries.gram(model.support, model.centre, held, _ask("columns"))
@@ -222,7 +222,7 @@ class SplitIntervals:
 
 
 def whole_groups(w: Vector, members: Indices | None, most: int) -> Indices:
-    """The features of the groups of the largest l2 norm that are not zero, at most so many features together.
+    """The features of the groups of the largest l2 norm that are not zero, at most `most` features together.
 
     Examples
     --------

@@ -41,7 +41,7 @@ def newton(descent: Descent, square: float) -> Descent:
 
 
 def _step(descent: Descent, phase: DescentStage, inverse: Vector, square: float) -> Vector:
-    """The way to the minimum as a noisy gradient tells it, held within what margins may move at once."""
+    """The way to the minimum that a noisy gradient gives, clipped to what margins may move at once."""
     assert descent.clip is not None
     answer, _ = descent.queries.noisy(ProjectedGradient(descent.model(), descent.clip), phase.gradient)
     step = inverse @ (answer + descent.ridge * descent.w)

@@ -52,7 +52,7 @@ class Moments:
 
     @classmethod
     def of(cls, told: Vector, noise: float, question: ScoreMoments, n_rows: int, *, classes: bool) -> Moments:
-        """From an answer, whose units the question says, and the noise in each of its numbers."""
+        """From an answer, whose units the query says, and the noise in each of its numbers."""
         size = question.scale.size + question.constant
         clip, square = question.residual * question.norm, question.norm**2 * (0.25 if classes else 1.0)
         score, gram, meat = np.split(told * n_rows, [size, size + size * (size + 1) // 2])

@@ -64,7 +64,7 @@ class BudgetShares:
     means_known : bool
         Whether the column means are public, or told before.
     told : bool
-        Whether they were told before. Selections then contrast values of a column, and an error of
+        Whether they were released before. Selections then contrast values of a column, and an error of
         the intercept is seen by every column that lies far from the middle of its values.
     """
 

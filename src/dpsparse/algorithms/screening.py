@@ -43,7 +43,7 @@ class Screening:
     centre_share : float
         Part of the budget for it, out of `share`.
     selection_noise, noise : Noise
-        Of selections, and of gradients; ``Noise.NONE`` for the non-private twin.
+        Of selections, and of gradients; ``Noise.NONE`` for the non-private baseline.
     """
 
     count: int

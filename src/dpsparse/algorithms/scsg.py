@@ -79,7 +79,7 @@ class SCSG:
         for; longer steps take the mean over several epochs: of their snapshots at one point, and of
         as many changes for each inner step.
     noise : Noise
-        ``Noise.NONE`` for the non-private twin.
+        ``Noise.NONE`` for the non-private baseline.
     """
 
     sparsity: int
@@ -164,7 +164,7 @@ class InnerSteps:
             self.gain = epochs.gain(math.hypot(noise, self._noise_std(self._largest()))) / len(self.groups)
 
     def next(self, w: Vector, answers: int) -> tuple[Vector, Vector]:
-        """The mean change of the gradient since the anchor in so many answers, and the step along each coordinate."""
+        """The mean change of the gradient since the anchor over some answers, and the step along each coordinate."""
         bound = change_bound(w, self.anchor, self.clip, self.oracle.facts, self._largest())
         query = GradientChange(w, self.anchor, self.clip, bound)
         change = np.mean([self.oracle.answer(query, "change") for _ in range(answers)], axis=0)
@@ -187,7 +187,7 @@ class InnerSteps:
 
 
 def shared(turns: int, many: int) -> list[int]:
-    """So many turns in groups of at least `many`, or in one group if there are fewer; none without turns."""
+    """A number of turns in groups of at least `many`, or in one group if there are fewer; none without turns."""
     groups = max(turns // many, 1)
     return [turns // groups + (i < turns % groups) for i in range(groups)] if turns else []
 

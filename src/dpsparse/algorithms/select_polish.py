@@ -216,7 +216,7 @@ class _Run:
             self.b = self.queries.median(ENGINE.whole.thin_median_points if coarse else ENGINE.whole.median_points)
 
     def _intercept(self, bound: float) -> None:
-        """Move the intercept by that part of the mean slope that is no noise, for it was told once before.
+        """Move the intercept by that part of the mean slope that is no noise, for it was answered once before.
 
         Slopes of classes are not clipped: those of a rare class are long, and a clip would change its share.
         """

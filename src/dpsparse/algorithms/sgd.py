@@ -4,7 +4,7 @@ r"""Stochastic gradient descent: smooth, proximal, or with hard thresholding; pr
 
 :math:`\tilde g` is what the oracle answers from a Poisson sample of the rows, :math:`\psi` a public
 penalty and :math:`H_s` keeps the s largest entries. With :math:`H_s` after every step and a central
-oracle this is DP-SGD-HT [L22]_; with :math:`H_s` once at the end it is DP-SGD, the rival in
+oracle this is DP-SGD-HT [L22]_; with :math:`H_s` once at the end it is DP-SGD, the comparison method in
 [MBST23]_; on the exact oracle it is SGD-HT [NNW17]_.
 
 References
@@ -54,7 +54,7 @@ class SGD:
     step_rule : StepRule
         How long steps are: those of `step_sizes`, or as long as the answers allow.
     noise : Noise
-        ``Noise.NONE`` for the non-private twin.
+        ``Noise.NONE`` for the non-private baseline.
     """
 
     step_sizes: tuple[float, ...]

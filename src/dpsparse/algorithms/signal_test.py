@@ -5,7 +5,7 @@ In weighted columns those of one frequency, a bucket b of N columns, learn at th
 row's squared length and :math:`h_b = H_b/N_b`. The least signal is left at a given noise where
 :math:`a_b^2 \propto r_b/h_b`, with :math:`r_b` the energy of the mean gradient in the bucket over
 :math:`H_b`. With :math:`r \propto m^\kappa` that is a power :math:`P = (1-\kappa)/2` of the mean:
-frequent columns are held back by its root where signal is spread evenly over a row's energy
+frequent columns are damped by its root where signal is spread evenly over a row's energy
 (:math:`\kappa = 0`), and not at all where it grows with frequency (:math:`\kappa = 1`).
 
 `SignalTest` adds released gradients up, takes their energy bucket by bucket less that of their
@@ -116,7 +116,7 @@ class SignalTest:
         r"""What an intercept that is not found yet adds to the gradient of every column: its mean times the mean slope.
 
         It says nothing about a column, and it is large where classes are rare. Columns whose
-        entries are not negative have as mean what was told, others less: the part between none and
+        entries are not negative have as mean what was answered, others less: the part between none and
         all is taken that leaves the least of the gradient.
         """
         told = self.columns

@@ -56,7 +56,7 @@ class Gradients:
     thresholded : bool
         Whether the loop thresholds after every step. Momentum would lead it to worse supports, and is not used.
     intercept_cap : bool
-        Whether the intercept's step is held within its known curvature (`coordinate_steps`).
+        Whether the intercept's step is clipped to its known curvature (`coordinate_steps`).
     changes : bool
         Whether the change of the gradient since the last point may be asked for, at every turn but the first.
     """

@@ -233,11 +233,11 @@ class TableSchedule:
             return (1.0,) if self.keep is None else TABLES.several.class_phases
         return TABLES.several.lean_phases if self.few_records else TABLES.several.phases
 
-    # ---------------------------------------------------------------------------------------------- questions
+    # ---------------------------------------------------------------------------------------------- queries
 
     @cached_property
     def _count(self) -> int:
-        """Questions whose answer is one number of a grid, or the share of a class."""
+        """Queries whose answer is one number of a grid, or the share of a class."""
         lengths = 1 + self.whitens + column_locations.TURNS * (not self.few_records and not self.centred)
         if self.keep is not None:
             lengths += 1 + (not self.few_records)
@@ -245,14 +245,14 @@ class TableSchedule:
 
     @cached_property
     def _questions(self) -> float:
-        """Share of all questions: so much that each is answered well, if that can be afforded."""
+        """Share of all queries: so much that each is answered well, if that can be afforded."""
         wanted = self._count * (TABLES.least_level / self.level) ** 2
         least, most = TABLES.pair.questions
         return min(most, max(least, wanted))
 
     @property
     def _clear(self) -> float:
-        """The level of one question."""
+        """The level of one query."""
         return self.level * math.sqrt(self._questions / self._count)
 
     @property
@@ -262,7 +262,7 @@ class TableSchedule:
 
     @property
     def question(self) -> float:
-        """Share of one question."""
+        """Share of one query."""
         return self._questions / self._count
 
     @property
@@ -307,7 +307,7 @@ class TableSchedule:
         return TABLES.class_momentum if self.classes else TABLES.momentum
 
     def phase(self, number: int, share: float) -> DescentStage:
-        """A phase with so many steps that its longest path is stable; of second order, with few."""
+        """A phase with enough steps for a stable longest path; of second order, with few."""
         if self.newton:
             last = TABLES.whole.class_newton_steps if self.classes else TABLES.whole.newton_steps
             steps, growth = last if number == len(self.parts) else TABLES.whole.first_newton_steps, TABLES.newton_growth

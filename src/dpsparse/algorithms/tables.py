@@ -128,7 +128,7 @@ def _start(queries: Queries, schedule: TableSchedule) -> float:
 def _all_columns(
     queries: Queries, schedule: TableSchedule, start: float, path: Path | None
 ) -> tuple[Descent, ColumnLocations | None]:
-    """A path on all columns, from their means; and what was told about those."""
+    """A path on all columns, from their means; and what was answered about those."""
     facts = queries.facts
     everything = np.arange(facts.n_features)
     centre, origin = np.zeros(facts.n_features), None

@@ -134,7 +134,7 @@ class KnowledgeTransfer:
     steps : int
         Steps of the student.
     noise : Noise
-        ``Noise.NONE`` for the non-private twin.
+        ``Noise.NONE`` for the non-private baseline.
     """
 
     screening: Screening

@@ -39,7 +39,7 @@ class SelectMinimise:
     ridge : float
         Regularisation of the sum; the intercept is regularised too, as the proof needs.
     noise : Noise
-        ``Noise.NONE`` for the non-private twin.
+        ``Noise.NONE`` for the non-private baseline.
     """
 
     screening: Screening

@@ -1,7 +1,7 @@
-r"""Black-box attacks: two worlds, many runs, and what tells them apart.
+r"""Black-box attacks: two worlds, many runs, and what distinguishes them.
 
-For every ask of a plan a pair of neighbouring datasets is built that its question tells apart as
-well as it can (`canaries`). The question is then asked many times in both worlds through the real
+For every ask of a plan a pair of neighbouring datasets is built that its query distinguishes as
+well as it can (`canaries`). The query is then asked many times in both worlds through the real
 oracle, priced alone and generously (constants do not depend on the budget, and large budgets show
 small errors soonest). The whole fit is attacked too, through everything that its oracle said and
 through the model alone. Every attack ends in a `LowerBound` and its comparison with the whole
@@ -32,7 +32,7 @@ from .subject import Subject, subject_of
 
 #: Worlds that differ by less than this part of what they show are equally good.
 EQUAL = 1e-6
-#: Questions of one ask that are tried, spread over its turns.
+#: Queries of one ask that are tried, spread over its turns.
 TRIED = 3
 
 
@@ -124,7 +124,7 @@ def attack(
         scope=(
             "each ask of the plan at mu or epsilon 2 (range 2.5, sampled 4), and whole fits at "
             f"epsilon {epsilon:g}, delta {delta:g}, "
-            f"{subject.relation}, on made-up worlds of {subject.facts.n_rows} rows and "
+            f"{subject.relation}, on synthetic datasets of {subject.facts.n_rows} rows and "
             f"{subject.facts.n_features} features; "
             f"{runs} answers and {fits} fits in each world"
         ),
@@ -174,7 +174,7 @@ def _jobs(
 
 
 def plan_attacks(subject: Subject) -> tuple[list[AskAttack], NeighbouringData, dict[str, int]]:
-    """For every ask the question and worlds that show most; worlds for the whole fit.
+    """For every ask the query and worlds that show most; worlds for the whole fit.
 
     How many numbers each ask says.
     """
@@ -227,7 +227,7 @@ def _recorded(subject: Subject, base: Base) -> RecordingOracle:
 
 
 def _tried(recorded: RecordingOracle, subject: Subject) -> list[tuple[Query, Ask, float]]:
-    """A few questions of each ask, with the ask as it was answered and the strength of one draw there."""
+    """A few queries of each ask, with the ask as it was answered and the strength of one draw there."""
     by_ask: dict[str, list[tuple[Query, Ask, float]]] = {}
     for question, answer in zip(recorded.questions, receipts(recorded), strict=True):
         ask = Ask(

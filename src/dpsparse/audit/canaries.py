@@ -1,4 +1,4 @@
-"""Canaries: pairs of neighbouring datasets that a question tells apart as well as it can.
+"""Canaries: pairs of neighbouring datasets that a query distinguishes as well as it can.
 
 A bank of datasets, and of records to exchange in them, is tried without noise; the pair that moves
 the answer most, in units of the movement its noise was made for, is kept. That search sees
@@ -87,7 +87,7 @@ def extreme_records(facts: Facts, loss: Loss, directions: Sequence[Vector] = ())
 
 
 def directions_of(question: Query) -> list[Vector]:
-    """Where a record must point for a question to notice it, beyond the corners."""
+    """Where a record must point for a query to notice it, beyond the corners."""
     if isinstance(question, GradientChange):
         return [question.w - question.anchor]
     of = question.of if isinstance(question, Select | SupportVotes) else question

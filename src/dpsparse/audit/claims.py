@@ -1,7 +1,7 @@
 r"""What a mechanism claims, as points of its privacy curve, and whether a lower bound contradicts it.
 
-A claim is a list of :math:`(\epsilon, \delta)` that are all promised at once (the curve
-:math:`\delta(\epsilon)`), with a :math:`\mu` where one is promised too. An event that is too likely
+A claim is a list of :math:`(\epsilon, \delta)` that are all guaranteed at once (the curve
+:math:`\delta(\epsilon)`), with a :math:`\mu` where one is guaranteed too. An event that is too likely
 in one world for what it is in the other, at any of the points, refutes the claim.
 """
 
@@ -31,7 +31,7 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Claim:
-    """A promise: what it is called, points (epsilon, delta) of its curve, and mu (infinite if none is promised).
+    """A guarantee: what it is called, points (epsilon, delta) of its curve, and mu (infinite if none is guaranteed).
 
     Examples
     --------
@@ -59,14 +59,14 @@ class Claim:
 
     @classmethod
     def priced(cls, priced: PricedPlan) -> Claim:
-        """All that a priced plan promises: its whole curve, by the best valid account at each point."""
+        """All that a priced plan guarantees: its whole curve, by the best valid account at each point."""
         costs = TurnCosts.of(priced.plan, priced.rho_scale)
         points = tuple((e, _promised_delta(costs, e, priced)) for e in _epsilons(costs))
         return cls(_label(priced, costs), points, costs.mu)
 
     @classmethod
     def statement(cls, statement: Statement) -> Claim:
-        """What a statement promises: epsilon at delta, mu, and the curve of its rho."""
+        """What a statement guarantees: epsilon at delta, mu, and the curve of its rho."""
         if not statement.priced:
             raise ValueError("a model without privacy claims nothing that could be refuted.")
         points = [(statement.epsilon, statement.delta)]
@@ -118,7 +118,7 @@ class Claim:
         return f"mu is at least {bound.mu:.4g}, claimed {self.mu:.4g}"
 
     def epsilon_at(self, delta: float) -> float:
-        """The smallest listed epsilon at which at most `delta` is claimed; infinite if there is none."""
+        """The smallest listed epsilon at which at most `delta` is claimed; infinite if no epsilon does."""
         return min((e for e, d in self.points if d <= delta), default=math.inf)
 
 

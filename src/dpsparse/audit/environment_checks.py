@@ -1,7 +1,7 @@
 """What is known about the transformers and wrappers that may stand around a private model, by scikit-learn's names.
 
 A transformer is harmless if what it does to a row depends on that row and on public arguments only.
-Whatever it *learns* from the rows, it learns from all of them, unpaid, and one record can move it.
+Whatever it *learns* from the rows, it learns from all of them, without paying for it, and one record can move it.
 """
 
 from __future__ import annotations

@@ -13,13 +13,12 @@ from ..core.facts import Vector
 from ..estimators.linear import SparseLinear
 from ..fitting.statement import plan_caveats
 from .attack import attack
-from .laws import check_estimator_privacy, check_solver
+from .laws import LawBroken, check_estimator_privacy, check_solver
 from .lower_bounds import CONFIDENCE
 from .result import AuditResult, LawCheck
 from .second_opinion import recomputed_epsilon
 from .subject import Subject, subject_of
 from .trace import sensitivity_trace
-from .watch import LawBroken
 
 #: A second opinion may exceed a statement by this part: selections are recomputed by a looser rule.
 LOOSER = 0.25
@@ -42,7 +41,7 @@ def examine(
 
     Deterministic checks come first: replay, swap and asks = plan; the sensitivity trace; for a
     fitted model also its epsilon bounded from the statement by another library. Then `attack`.
-    Everything runs on made-up data: a model file holds no rows, and none are needed.
+    Everything runs on synthetic data: a model file holds no rows, and none are needed.
 
     Parameters
     ----------
@@ -87,7 +86,7 @@ def examine(
         laws.append(
             _law(
                 "sensitivity trace",
-                "no question moves further than its noise was made for, on adversarial neighbours",
+                "no query moves further than its noise was made for, on adversarial neighbours",
                 lambda: sensitivity_trace(model, X, labels),
             )
         )
@@ -97,7 +96,7 @@ def examine(
         laws.append(_second_opinion(target.statement_))
     if laws[0].violated:  # what does not keep the laws need not even run in an attack
         notes = ("not attacked: the laws are broken",)
-        scope = "laws on made-up data"
+        scope = "laws on synthetic data"
         return AuditResult(
             subject.label,
             scope,

@@ -43,7 +43,7 @@ def strength_of(ask: Ask) -> float:
 
 @dataclass(frozen=True, eq=False)
 class AskAttack:
-    """A question, its worlds, and what they answer before noise."""
+    """A query, its worlds, and what they answer before noise."""
 
     question: Query
     ask: Ask
@@ -163,7 +163,7 @@ def discriminant(present: Vector, absent: Vector) -> tuple[Vector, Vector]:
     """Scores of runs along the direction that separates the runs with even numbers best (Fisher's discriminant)."""
     a, b = present[::2], absent[::2]
     scale = np.sqrt((a.var(axis=0) + b.var(axis=0)) / 2)
-    # a number that is constant within the worlds and differs between them tells them apart without fail
+    # a number that is constant within the worlds and differs between them distinguishes them without fail
     scale = np.where(scale > 1e-12 * (np.abs(a).max(axis=0) + 1e-300), scale, 1e-9)
     a, b = a / scale, b / scale
     difference = a.mean(axis=0) - b.mean(axis=0)

@@ -1,9 +1,9 @@
-"""The laws: checks that a solver, an estimator or a loss, ours or a user's own, keeps the rules of the house.
+"""The laws: checks that a solver, an estimator or a loss, ours or a user's own, keeps the rules of this package.
 
 A law needs no statistics. **replay**: the same answers and no data give the identical result.
 **swap**: fresh data and the same answers give the identical result. **asks = plan**: what was
-priced is what was asked. **peeks**, **brings rows**: a solver reads nothing behind its oracle's
-doors, and holds no data of its own. A program that peeks at rows, stops on the exact loss, or takes
+priced is what was asked. **peeks**, **brings rows**: a solver reads nothing but the public interface
+of its oracle, and holds no data of its own. A program that reads rows, stops on the exact loss, or takes
 its intercept from ``y.mean()`` breaks one of them.
 """
 
@@ -14,6 +14,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Protocol, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone, is_classifier
 
@@ -21,17 +22,16 @@ from ..accounting import price
 from ..core import Budget, PrivacyError, PrivacyLeakError, Statement
 from ..core.facts import Facts, Vector
 from ..core.mechanisms import Randomness
-from ..fitting import FitPlan, Matrix, with_oracles, wrapped
+from ..fitting import FitPlan, Matrix, holdings, with_oracles, wrapped
 from ..fitting.trial import STOPPING
 from ..oracles import GuardedOracle, RecordingOracle, ReplayOracle, make_oracle, refuse_violations
 from ..queries.kinds import Oracle, Solver
 from ..queries.losses import Loss, refuse_mixing, target_of
 from ..rows.hosts import MemoryHost
 from .fresh import fresh_labels, fresh_rows, fresh_targets
-from .watch import LawBroken, check_brings_no_rows
 
 
-class Frame(Protocol):
+class RowsOfAnyKind(Protocol):
     """Rows of any kind that scikit-learn takes and that can be put in another order.
 
     Arrays, sparse matrices, data frames.
@@ -92,10 +92,10 @@ def check_solver(
     return result
 
 
-def check_estimator_privacy(estimator: BaseEstimator, X: Frame, y: ArrayLike) -> None:
+def check_estimator_privacy(estimator: BaseEstimator, X: RowsOfAnyKind, y: ArrayLike) -> None:
     """Check that an estimator's fit keeps the laws: everything it learns comes from the oracle's answers.
 
-    Fits a clone while recording every answer, then fits two more clones that are told the recorded
+    Fits a clone while recording every answer, then fits two more clones that are given the recorded
     answers: one on the same data, one on fresh data of the same shape, types and classes, with
     other moments of every column and another balance of the classes. All fitted attributes and the
     whole statement must be identical.
@@ -166,7 +166,7 @@ def check_loss(loss: Loss, *, targets: Vector | None = None, margins: Vector | N
 
 
 def _run(solver: Solver, oracle: Oracle) -> Vector:
-    """What a solver finds behind doors."""
+    """What a solver finds with the public interface alone."""
     doors = GuardedOracle(oracle)
     try:
         found = solver.run(doors)
@@ -220,7 +220,7 @@ def _fitted(
     return learned
 
 
-def _fresh(X: Frame, y: ArrayLike, *, classes: bool, labels_only: bool) -> tuple[object, Vector]:
+def _fresh(X: RowsOfAnyKind, y: ArrayLike, *, classes: bool, labels_only: bool) -> tuple[object, Vector]:
     """Fresh data of the same kind. Where labels alone are private, features are public and stay."""
     rng = np.random.default_rng(0)
     draw = fresh_labels if classes else fresh_targets
@@ -238,3 +238,37 @@ def _same(a: object, b: object) -> bool:
     if isinstance(a, list | tuple):
         return isinstance(b, list | tuple) and len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
     return bool(a == b)
+
+
+#: Sparse matrices of both kinds.
+Sparse = (sp.spmatrix, sp.sparray)
+
+
+class LawBroken(AssertionError):
+    """A law does not hold; the message says which one and what to look for."""
+
+
+def check_brings_no_rows(solver: object, X: object, y: object) -> None:
+    """Refuse a solver that holds the data: as a field, in a closure, or as a global that its methods use.
+
+    Replay and swap cannot see such a solver: what it brought along stays the same when the oracle's data changes.
+    """
+    for where, value in holdings(solver):
+        for what, data in (("X", X), ("y", y)):
+            if _equal(value, data):
+                raise LawBroken(
+                    f"brings rows: {where} holds {what} itself. A solver may know public facts and "
+                    "what its oracle answers, so "
+                    "that everything it does is post-processing; take what it needs as an ask."
+                )
+
+
+def _equal(value: object, data: object) -> bool:
+    if value is data:
+        return True
+    if isinstance(value, Sparse) and isinstance(data, Sparse):
+        return bool(value.shape == data.shape and not (value != data).nnz)
+    if not isinstance(value, np.ndarray) or isinstance(data, Sparse):
+        return False
+    held = np.asarray(data)
+    return held.shape[0] >= 2 and value.shape == held.shape and bool(np.array_equal(value, held))

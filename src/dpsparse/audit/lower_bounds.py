@@ -210,7 +210,7 @@ def _clopper_pearson(
 
 
 def _mu(low: Bound, high: Bound) -> Floats:
-    """Distance of two normal laws that an event of these probabilities needs; minus infinity where it tells nothing."""
+    """Distance of two normal laws that an event of these probabilities needs; minus infinity where it shows nothing."""
     known = (np.asarray(low) > 0) & (np.asarray(high) < 1)
     return np.where(known, ndtri(np.where(known, low, 0.5)) - ndtri(np.where(known, high, 0.5)), -np.inf)
 

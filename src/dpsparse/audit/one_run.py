@@ -102,7 +102,7 @@ class OneRun(Printed):
 
 
 def one_run_p_value(canaries: int, guesses: int, correct: int, epsilon: float, delta: float) -> float:
-    """At most this is the probability of so many right guesses, if the fit is (epsilon, delta)-DP."""
+    """At most this is the probability of this number of right guesses, if the fit is (epsilon, delta)-DP."""
     if not 0 <= correct <= guesses <= canaries:
         raise ValueError(f"expected 0 <= correct <= guesses <= canaries, got {correct}, {guesses} and {canaries}.")
     q = 1 / (1 + math.exp(-epsilon))
@@ -115,7 +115,7 @@ def one_run_p_value(canaries: int, guesses: int, correct: int, epsilon: float, d
 
 
 def one_run_epsilon(canaries: int, guesses: int, correct: int, delta: float, confidence: float = 0.95) -> float:
-    """The largest epsilon that so many right guesses reject.
+    """The largest epsilon that this number of right guesses rejects.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def one_run(
         beforehand.
     access : {"model", "answers"}
         Whether guesses come from the model alone, or from everything that the oracle said, which
-        the promise covers too.
+        the guarantee covers too.
     confidence : float
     seed : int, optional
         Of the coins and canaries; the noise of the fit is the estimator's.
@@ -204,7 +204,7 @@ def one_run(
     with record_fits() as seen:
         model.fit(together, np.concatenate([np.asarray(y), targets.astype(np.asarray(y).dtype)]))
     if not model.statement_.priced:
-        raise PrivacyError("this recipe promises no privacy, so there is nothing to audit.")
+        raise PrivacyError("this recipe guarantees no privacy, so there is nothing to audit.")
     towards = np.ravel(model.coef_) if access == "model" else _pull(seen[0].oracle, X.shape[1])
     scores = _shares(rows, towards)
     scores = scores - (0.0 if replace else np.median(scores))

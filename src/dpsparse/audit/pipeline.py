@@ -1,8 +1,8 @@
-"""Leak checks: what stands around a private model and looks at the rows unpaid.
+"""Leak checks: what stands around a private model and looks at the rows without paying for it.
 
 A private estimator cannot see what was done to X before ``fit`` was called. This reads the
-arguments of a pipeline, never any data, runs what is not ours or scikit-learn's own on made-up
-rows, and names what would break the promise.
+arguments of a pipeline, never any data, runs what is not ours or scikit-learn's own on synthetic
+rows, and names what would break the guarantee.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ CONTAINERS = frozenset(("Pipeline", "FeatureUnion", "ColumnTransformer"))
 #: Classes of scikit-learn that run code, or hold steps, of somebody else.
 HOLDS_CODE = frozenset(("FunctionTransformer", "FrozenEstimator"))
 
-#: Found by running a step on made-up rows.
+#: Found by running a step on synthetic rows.
 MIXES = KnownStep(
     "leak",
-    "mixes rows: what it makes of a row depends on the other rows, as made-up rows show",
+    "mixes rows: what it makes of a row depends on the other rows, as synthetic rows show",
     "Write it as a function of one row, with public constants in place of anything that is taken over rows.",
 )
 
-#: Fitted steps that look up each cell of a row by itself, and refuse what they do not know: made-up
+#: Fitted steps that look up each cell of a row by itself, and refuse what they do not know: synthetic
 #: rows cannot try them.
 REVIEWED = frozenset(("OneHotEncoder", "OrdinalEncoder", "DictVectorizer", "FeatureHasher"))
 
 #: Classes of scikit-learn whose `transform` starts at, and stops by, numbers of all rows: near
-#: convergence made-up rows show little of it.
+#: convergence synthetic rows show little of it.
 MIXING = frozenset(("NMF", "MiniBatchNMF"))
 
-#: Largest relative difference of a row alone and in company that is taken for rounding of a fitted
+#: Largest relative difference of a row alone and together with other rows that is taken for rounding of a fitted
 #: step, which then gets every row alone. The largest of scikit-learn's is 2e-6 (cosines of 1e9 in
-#: RBFSampler), the smallest that is none 7e-3 (NMF).
+#: RBFSampler), the smallest of other steps 7e-3 (NMF).
 ROUNDING = 1e-5
 
 #: Our own steps that spend a budget.
@@ -54,7 +54,7 @@ PRICED = frozenset(("PrivateBounds", "PrivateScaler", "NoisyCount"))
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that the promise does not cover.
+    """Something that the guarantee does not cover.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Finding:
     what : str
         Its class.
     severity : {"leak", "cost", "unknown"}
-        It looks at the rows unpaid; it spends more than a statement says; or nothing is known about it.
+        It looks at the rows without paying for it; it spends more than a statement says; or nothing is known about it.
     cause, advice : str
         What it does, and what to do instead.
     """
@@ -79,7 +79,7 @@ class Finding:
 
 
 def check_pipeline(estimator: BaseEstimator, *, strict: bool = False, public: tuple[str, ...] = ()) -> list[Finding]:
-    """What stands around a private model and breaks its promise.
+    """What stands around a private model and breaks its guarantee.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def check_pipeline(estimator: BaseEstimator, *, strict: bool = False, public: tu
     -------
     list of Finding
         Empty if nothing was found. Functions, and steps that are not scikit-learn's own, are run on
-        made-up rows, which is a test and not a proof; ``cross_val_score`` called on a model cannot
+        synthetic rows, which is a test and not a proof; ``cross_val_score`` called on a model cannot
         be seen.
 
     Raises
@@ -149,7 +149,7 @@ def refuse_mixing_step(name: str, step: BaseEstimator, like: Rows) -> None:
 
 
 def refuse_mixing_transform(name: str, step: BaseEstimator, like: Rows) -> bool:
-    """Refuse a fitted step whose `transform` mixes rows, or cannot be tried, on made-up rows; whoever wrote it.
+    """Refuse a fitted step whose `transform` mixes rows, or cannot be tried, on synthetic rows, no matter who wrote it.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def refuse_mixing_transform(name: str, step: BaseEstimator, like: Rows) -> bool:
     Returns
     -------
     bool
-        Whether rows come out alike to the last bit in any company. If not, as with products of
+        Whether rows come out alike to the last bit beside any other rows. If not, as with products of
         matrices, whose sums are taken in an order that depends on the number of rows, private rows
         have to go through it one by one.
 
@@ -209,7 +209,7 @@ def _parts(step: BaseEstimator) -> Iterator[BaseEstimator]:
 
 def _untried(name: str, step: BaseEstimator) -> str:
     return (
-        f"step {name!r} ({type(step).__name__}) does not run on made-up rows with these columns, "
+        f"step {name!r} ({type(step).__name__}) does not run on synthetic rows with these columns, "
         "so that it cannot be seen whether "
         "it mixes rows. Prepare such columns with a declared dictionary, or write the step so that it takes any value."
     )

@@ -1,4 +1,4 @@
-"""Fits with their oracles recorded, or replaced: how audits and laws see what an estimator asked and was told."""
+"""Fits with their oracles recorded, or replaced: how audits and laws see what an estimator asked and was answered."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from ..rows.single_records import private_targets
 
 #: Events rarer than this are of no use to an attack of some thousand runs.
 RARE = 0.01
-#: Candidates beyond the likeliest so many are not looked at.
+#: Candidates beyond this number of the likeliest ones are not looked at.
 MANY = 24
 
 
@@ -44,7 +44,7 @@ class Response:
         return float(np.sum(np.abs(change)) if self.l1 else np.linalg.norm(change)) / self.stated
 
     def distinguishability(self, other: Response, strength: float) -> float:
-        """About the mu at which two answers can be told apart once they have noise."""
+        """About the mu at which two answers can be distinguished once they have noise."""
         if not self.scores:
             return self.moved(other) * strength
         here, there = (ndtri(np.clip(_chances(r, strength), RARE, 1 - RARE)) for r in (self, other))
@@ -63,7 +63,7 @@ class Response:
 
 @dataclass(frozen=True, eq=False)
 class SyntheticWorld:
-    """Rows of a made-up world with the loss and the price of what is asked about them.
+    """Rows of a synthetic dataset with the loss and the price of what is asked about them.
 
     Audits look at it without noise.
     """
@@ -104,7 +104,7 @@ def clearest(here: Vector, there: Vector, sigmas: float = 5.0) -> tuple[float, I
 
 
 def respond(question: Query, held: SyntheticWorld, noise: Noise) -> Response:
-    """The answer to a question, without noise. In the local model: the answer of the first person."""
+    """The answer to a query, without noise. In the local model: the answer of the first person."""
     if held.priced.plan.local:
         return _own(question, held)
     host, loss, relation = held.host, held.loss, held.priced.budget.relation

@@ -12,7 +12,7 @@ from .lower_bounds import LowerBound
 
 NOTHING_FOUND = "no violation found"
 VIOLATED = "VIOLATED"
-VOID = "NO PROMISE"
+VOID = "NO GUARANTEE"
 #: An attack that proves less than this part of a claim saw next to nothing: with so few runs, or so
 #: much noise, none would.
 BLIND = 0.1
@@ -27,13 +27,13 @@ class Check(Printed):
     name : str
         What was attacked: an ask of the plan, or the whole fit.
     detail : str
-        Kind of question, noise and worlds.
+        Kind of query, noise and worlds.
     unit : str
         What `proved` and `claimed` are: mu, range, epsilon, or delta at some epsilon.
     proved, claimed : float
-        Lower bound from the runs, and what was promised.
+        Lower bound from the runs, and what was guaranteed.
     violated : bool
-        Whether the runs refute the promise.
+        Whether the runs refute the guarantee.
     why : str
         The contradiction, in words.
     bound : LowerBound
@@ -58,7 +58,7 @@ class Check(Printed):
 
     @property
     def power(self) -> float:
-        """Part of the claim that was proved: noise below this part of what was priced would have been caught."""
+        """Part of the claim that was proved: noise below this part of what was priced would have been detected."""
         return self.proved / self.claimed if self.claimed else math.nan
 
     def __str__(self) -> str:
@@ -103,9 +103,9 @@ class AuditResult(Printed):
     notes : tuple of str
         What was left out, and why.
     caveats : tuple of str
-        What weakens the promise, or voids it, as the statement or the plan says.
+        What weakens the guarantee, or voids it, as the statement or the plan says.
     void : bool
-        Whether a caveat voids the promise: then there is none, whatever the checks found.
+        Whether a caveat voids the guarantee: then nothing is guaranteed, whatever the checks found.
     """
 
     shown: ClassVar[tuple[str, ...]] = (
@@ -126,7 +126,7 @@ class AuditResult(Printed):
 
     @property
     def violated(self) -> bool:
-        """Whether anything refutes the promise."""
+        """Whether anything refutes the guarantee."""
         return any(c.violated for c in self.checks) or any(f.violated for f in self.laws)
 
     @property
@@ -140,12 +140,12 @@ class AuditResult(Printed):
     def summary(self) -> str:
         """The verdict in plain words: what was found, and how much an error would have had to be to be seen."""
         if self.violated:
-            return "The promise is false, or the fit does something else than it says."
+            return "The guarantee is false, or the fit does something else than it says."
         if self.void:
-            return "The caveat above voids the promise: do not release this. The checks found nothing else."
+            return "The caveat above voids the guarantee: do not release this. The checks found nothing else."
         power = min((c.power for c in self.checks if not math.isnan(c.power)), default=math.nan)
         said = (
-            f"{len(self.checks) + len(self.laws)} checks tried to refute the promise and did not. "
+            f"{len(self.checks) + len(self.laws)} checks tried to refute the guarantee and did not. "
             "No audit can prove one."
         )
         if math.isnan(power):

@@ -53,7 +53,7 @@ class Job(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class AskRuns:
-    """One question, asked again and again through the real oracle, each time for a price of its own."""
+    """One query, asked again and again through the real oracle, each time for a price of its own."""
 
     question: Query
     ask: Ask
@@ -133,7 +133,7 @@ class FitRuns:
         y = self.y.astype(int) if self.subject.loss.classes else self.y + self.subject.target_center
         with warnings.catch_warnings(), record_fits() as seen:
             warnings.simplefilter("ignore", NonPrivateRandomnessWarning)
-            warnings.simplefilter("ignore", HopelessFitWarning)  # worlds are made up
+            warnings.simplefilter("ignore", HopelessFitWarning)  # worlds are synthetic
             model.fit(self.X, y)
         learned = [
             np.ravel(value).astype(float)
@@ -175,7 +175,7 @@ def spoken(oracle: RecordingOracle) -> Iterator[tuple[str, Vector]]:
 
 
 def support_of(question: Query) -> Indices | None:
-    """The coordinates that a question's answer speaks of, if it names them."""
+    """The coordinates that a query's answer speaks of, if it names them."""
     if isinstance(question, Gradient | WeightedGradient | ColumnMeans | PerturbedMinimum | RidgeMinimum):
         return question.support
     return question.model.support if isinstance(question, CentredGradient) else None

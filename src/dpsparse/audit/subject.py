@@ -97,7 +97,7 @@ def _of_estimator(
         "check_cells": None,
         "intervals": None,  # worlds tell the model's answers apart; what intervals ask has laws of its own
     }
-    if "statement_" in vars(estimator):  # the recipe that a rule picked for the data, and not for made-up worlds
+    if "statement_" in vars(estimator):  # the recipe that a rule picked for the data, and not for synthetic datasets
         known = recipes.make(estimator.recipe)
         ran = estimator.statement_.recipe
         changes["recipe"] = known if known.name == ran else ran
@@ -107,7 +107,7 @@ def _of_estimator(
     request = model.request()
     prepared = plan_fit(request, Shape(n_rows=rows, n_features=features))
     if prepared.priced is None:
-        raise PrivacyError(f"recipe {prepared.recipe.name!r} promises no privacy, so there is nothing to audit.")
+        raise PrivacyError(f"recipe {prepared.recipe.name!r} guarantees no privacy, so there is nothing to audit.")
     ours = type(estimator) in (SparseRegressor, SparseClassifier)
     label = prepared.recipe.name if ours else f"{type(estimator).__name__} ({prepared.recipe.name})"
     return Subject(

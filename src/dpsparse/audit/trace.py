@@ -1,7 +1,7 @@
-"""The sensitivity trace: every question of a fit, asked again of neighbouring data.
+"""The sensitivity trace: every query of a fit, asked again of neighbouring data.
 
 A deterministic audit. A fit is recorded; then one record is exchanged for adversarial ones (or left
-out), every recorded question is answered again without noise, and no answer may move by more than
+out), every recorded query is answered again without noise, and no answer may move by more than
 the sensitivity that its noise was made for. A forgotten clip, a NaN that slips through, a wrong
 constant show at once.
 """
@@ -31,11 +31,11 @@ from ..queries.minimisers import ridge_minimum, ridge_spec
 from ..queries.rules import CHOICES, SUMS, contributions, measure, score_sensitivity, scores_of
 from ..rows.hosts import MemoryHost
 from ..rows.single_records import private_targets
+from .laws import LawBroken
 from .recording import record_fits
 from .responses import SyntheticWorld
-from .watch import LawBroken
 
-#: Questions whose proof is about a law and not about one number; their own audits test them.
+#: Queries whose proof is about a law and not about one number; their own audits test them.
 PROVED_ELSEWHERE = (PerturbedMinimum, SupportVotes, RandomizedLabels)
 
 
@@ -50,7 +50,7 @@ class Trace:
 def sensitivity_trace(
     estimator: SparseLinear, X: Matrix, y: ArrayLike, *, positions: Sequence[int] | None = None
 ) -> Trace:
-    """Check that no question of a fit moves by more than its stated sensitivity, on adversarial neighbours.
+    """Check that no query of a fit moves by more than its stated sensitivity, on adversarial neighbours.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def sensitivity_trace(
     Raises
     ------
     LawBroken
-        With the kind of question that moved too far.
+        With the kind of query that moved too far.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def sensitivity_trace(
     prepared, questions, facts = recorded.prepared, recorded.oracle.questions, recorded.oracle.facts
     loss, priced = prepared.loss, prepared.of_one_model
     if priced is None:
-        raise PrivacyError("this recipe promises no privacy, so there is no sensitivity to trace.")
+        raise PrivacyError("this recipe guarantees no privacy, so there is no sensitivity to trace.")
     targets = (
         (np.asarray(y) == model.classes_[1]).astype(float)
         if loss.classes
@@ -104,7 +104,7 @@ def _together(traces: list[Trace]) -> Trace:
 def _central_trace(
     questions: list[Query], facts: Facts, loss: Loss, priced: PricedPlan, X: Matrix, targets: Vector, place: int
 ) -> Trace:
-    """All questions, of neighbours that differ in the record at one place."""
+    """All queries, of neighbours that differ in the record at one place."""
     # under add-remove neighbours of the data less this record have any record in its place
     rest = np.arange(X.shape[0]) != place
     base_X, base_y = (X[rest], targets[rest]) if priced.budget.relation is Adjacency.ADD_REMOVE else (X, targets)

@@ -1,10 +1,10 @@
-"""Steps of others: run on made-up rows before private ones come.
+"""Steps of others: run on synthetic rows before private ones come.
 
 Guarantee
 ---------
-`mixes` compares what a step makes of a row alone with what it makes of the same row in company: all
-at once, one by one, in other companies, of other sizes and beside extreme rows, with made-up
-targets, and after other calls. This is a test and not a proof: code written to tell made-up rows
+`mixes` compares what a step makes of a row alone with what it makes of the same row among others: all
+at once, one by one, in tables of other sizes and beside extreme rows, with synthetic
+targets, and after other calls. This is a test and not a proof: code written to tell synthetic rows
 from private ones would pass.
 """
 
@@ -31,11 +31,11 @@ GROUP = 64
 TOLERANCE = 1e-9
 #: Widths that are tried where the number of columns is not known.
 WIDTHS = (4, 1, 2, 3, 8)
-#: Seed of the made-up rows.
+#: Seed of the synthetic rows.
 SEED = 20_232
 #: Smallest number, and digits of the largest: positive, signed and wide rows.
 RANGES = ((0.0, 1), (-1.0, 1), (-1.0, 9))
-#: Made-up words.
+#: Synthetic words.
 WORDS = ("red", "green", "blue", "a", "b", "to be or not to be", "")
 
 Rows = Any
@@ -43,18 +43,17 @@ Draw = Callable[[int, np.random.Generator], Rows]
 
 
 def mixes(step: BaseEstimator, like: Rows = None, *, fitted: bool = False, tolerance: float = TOLERANCE) -> bool | None:
-    """Whether a row comes out of a step differently in other company; None where it ran on no made-up rows.
+    """Whether a row comes out of a step differently beside other rows; None where it ran on no synthetic rows.
 
     Parameters
     ----------
     step : transformer
         It is copied; nothing is fitted in place.
     like : rows, optional
-        Their width, column names and types say which rows are made up. No value of them is looked
-        at.
+        Synthetic rows of their width, column names and types are tried. No value of them is read.
     fitted : bool
         Whether `transform` of the step as it was fitted is tried. Otherwise a clone is fitted to
-        the made-up rows first.
+        the synthetic rows first.
     tolerance : float
         Largest relative difference that does not count; 0: the last bit counts.
 
@@ -81,7 +80,7 @@ class _Trial:
     tolerance: float
 
     def differs(self, draw: Draw) -> bool | None:
-        """Whether made-up rows of one kind come out differently in other company.
+        """Whether synthetic rows of one kind come out differently beside other rows.
 
         None where the step does not take them.
         """
@@ -145,9 +144,9 @@ def steady_rows(step: BaseEstimator, like: Rows, *, fitted: bool = False) -> int
     Returns
     -------
     int or None
-        None: any number, since rows come out with the same bits alone and in company; also where
+        None: any number, since rows come out with the same bits alone and together with other rows; also where
         the step ran on no synthetic rows. Otherwise `GROUP`, where rows have the same bits in every
-        place of so many rows, or 1.
+        place of a block of this size, or 1.
 
     Parameters
     ----------
@@ -217,7 +216,7 @@ def _identical(one: np.ndarray, two: np.ndarray) -> bool:
     return bool(np.array_equal(one, two, equal_nan=numbers))
 
 
-# ------------------------------------------------------------------------------------------------ made-up rows
+# ------------------------------------------------------------------------------------------------ synthetic rows
 
 
 def _kinds(step: BaseEstimator, like: Rows) -> Iterator[list[Draw]]:
@@ -240,7 +239,7 @@ def _numbers(width: int, least: float, digits: int, sparse: bool, size: int, rng
 
 
 def _frame(like: Rows, size: int, rng: np.random.Generator) -> Rows:
-    """A frame with the names and types of another one, and made-up values."""
+    """A frame with the names and types of another one, and synthetic values."""
     columns = {}
     for name, kind in zip(like.columns, like.dtypes, strict=True):
         numeric = any(word in str(kind).lower() for word in ("int", "float", "bool"))

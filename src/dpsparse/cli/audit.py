@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .exits import NoPromise, Refusal, Violated
-from .options import json_option
-from .output import as_json as print_json
-from .output import echo, progress
+from .options import FILE, adjacency_option, json_option
+from .output import check_file, echo, print_json, progress, waiting
 
 if TYPE_CHECKING:
     from ..audit.result import AuditResult
@@ -36,26 +37,20 @@ if TYPE_CHECKING:
     show_default=True,
     help="How a recipe is used; a model knows.",
 )
-@click.option(
-    "--adjacency",
-    type=click.Choice(["replace-one", "add-remove"]),
-    default="replace-one",
-    show_default=True,
-    help="Which data sets count as neighbours; a model knows.",
-)
-@click.option("--n-rows", type=click.IntRange(min=4), help="Rows of the made-up worlds. Default: 30.")
-@click.option("--n-features", type=click.IntRange(min=1), help="Features of the made-up worlds. Default: 5.")
+@adjacency_option("; a model knows")
+@click.option("--n-rows", type=click.IntRange(min=4), help="Rows of the synthetic datasets. Default: 30.")
+@click.option("--n-features", type=click.IntRange(min=1), help="Features of the synthetic datasets. Default: 5.")
 @click.option("--seed", type=int, help="For tests: reproducible noise. Without it noise is drawn as in real fits.")
 @click.option("--papers", is_flag=True, help="Audit the mechanisms that papers published, beside ours.")
-@click.option("--plot", type=click.Path(path_type=Path), help="With --papers: draw claimed against true to this file.")
+@click.option("--plot", type=FILE, help="With --papers: draw claimed against true to this file.")
 @json_option
 def audit(target: str | None, papers: bool, plot: Path | None, as_json: bool, **options: Any) -> None:
-    """Try to refute a promise: laws, traces, a second opinion, and attacks with canaries in two worlds.
+    """Try to refute a guarantee: laws, traces, a second opinion, and attacks with canaries in two worlds.
 
     MODEL_OR_RECIPE is a model that `dpsparse fit` saved, or the name of a recipe. A model file
-    holds no rows, and none are needed: what is audited is its recipe with its settings, on made-up
+    holds no rows, and none are needed: what is audited is its recipe with its settings, on synthetic
     data that is the worst for it, and the arithmetic of its statement. Caveats come first. Exits
-    with 6 when a promise is refuted, and with 7 when a caveat voids it: a seed, or a plan without a
+    with 6 when a guarantee is refuted, and with 7 when a caveat voids it: a seed, or a plan without a
     proof.
 
     \b
@@ -67,7 +62,6 @@ def audit(target: str | None, papers: bool, plot: Path | None, as_json: bool, **
     if papers:
         if target is not None:
             raise Refusal("--papers takes no MODEL_OR_RECIPE. Leave one of them out.")
-        from .papers import show_papers
 
         show_papers(options["runs"], as_json, plot)
         return
@@ -88,7 +82,7 @@ def audit(target: str | None, papers: bool, plot: Path | None, as_json: bool, **
     if found.violated:
         raise Violated(f"the audit of {target} found a violation.")
     if found.void:
-        raise NoPromise(f"{target} carries no promise: {found.caveats[0]}.")
+        raise NoPromise(f"{target} carries no guarantee: {found.caveats[0]}.")
 
 
 def _subject(target: str, task: str, adjacency: str) -> tuple[SparseLinear, str]:
@@ -99,7 +93,7 @@ def _subject(target: str, task: str, adjacency: str) -> tuple[SparseLinear, str]
         model = load(target)
         about = (
             f"recipe {model.statement_.recipe!r} with the bounds, loss and settings recorded in "
-            f"{target}, on made-up data, and "
+            f"{target}, on synthetic data, and "
             "the statement's arithmetic. Not audited: the fit that was made, its data, and who ran it."
         )
         return model, about
@@ -111,7 +105,7 @@ def _subject(target: str, task: str, adjacency: str) -> tuple[SparseLinear, str]
         "accept": tuple(recipe.needs),
     }
     model = SparseClassifier(**shared) if task == "classification" else SparseRegressor(target_bound=1.0, **shared)
-    return model, f"recipe {target!r} as installed here, {task}, features in [-1, 1], on made-up data."
+    return model, f"recipe {target!r} as installed here, {task}, features in [-1, 1], on synthetic data."
 
 
 def _examined(subject: SparseLinear, visible: bool, quiet: bool, *, runs: int | None, **options: Any) -> AuditResult:
@@ -139,3 +133,29 @@ def _examined(subject: SparseLinear, visible: bool, quiet: bool, *, runs: int | 
 
 def _duration(seconds: float) -> str:
     return f"{max(1, round(seconds))} s" if seconds < 90 else f"{round(seconds / 60)} min"
+
+
+#: The folder that holds the package in a source tree, and the museum beside it.
+TREE = Path(__file__).resolve().parents[3]
+MUSEUM = Path("benchmarks", "as_published", "__main__.py")
+
+
+def show_papers(runs: int | None, as_json: bool, plot: Path | None) -> None:
+    """Audit what was published, print a table or JSON, and draw claimed against true if a file is given."""
+    if plot is not None:
+        check_file(plot, "--plot")
+    if not (TREE / MUSEUM).is_file():
+        raise Refusal(
+            "the published mechanisms are kept out of the installed package, in "
+            "benchmarks/as_published of its source tree. "
+            "Run --papers from a checkout (make setup installs one)."
+        )
+    command = [sys.executable, "-m", "benchmarks.as_published"]
+    command += [] if runs is None else ["--runs", str(runs)]
+    command += ["--json"] if as_json else []
+    command += [] if plot is None else ["--plot", str(plot.resolve())]
+    with progress(quiet=as_json) as visible, waiting("auditing what was published", visible):
+        done = subprocess.run(command, cwd=TREE, capture_output=True, text=True, check=False)
+    echo(done.stdout, nl=False)
+    if not done.stdout:
+        raise Refusal(f"the audit of what was published did not end: {done.stderr.strip().splitlines()[-1:]}")

@@ -1,4 +1,4 @@
-"""``dpsparse bench``: compare methods with seeds, on public or made-up data."""
+"""``dpsparse bench``: compare methods with seeds, on public or synthetic data."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from .exits import Refusal
-from .options import Numbers, ShortHelp, json_option
-from .output import as_json as print_json
-from .output import check_file, check_folder, echo, progress, telling, writing
+from .options import FILE, Numbers, ShortHelp, delta_option, json_option, target_option
+from .output import check_file, check_folder, echo, print_json, progress, telling, writing
 
 if TYPE_CHECKING:
     from ..report.bench import Results, Scale, Study
@@ -45,22 +44,20 @@ USUAL = (
     show_default=True,
     help="With NAME: few seeds and budgets, or all. What the quick scale ran is not run again by the full one.",
 )
-@click.option("--plot", type=click.Path(path_type=Path), help="With NAME: draw the study's figure to this SVG file.")
+@click.option("--plot", type=FILE, help="With NAME: draw the study's figure to this SVG file.")
 @click.option("--recipe", "methods", multiple=True, help="With --data: a recipe, or a Python file that registers some.")
-@click.option("--data", type=click.Path(path_type=Path), help="Public data to compare on, as dpsparse fit reads it.")
-@click.option("--target", help="Column of the target; svmlight and npz files hold their own.")
+@click.option("--data", type=FILE, help="Public data to compare on, as dpsparse fit reads it.")
+@target_option
 @click.option("--task", type=click.Choice(["classification", "regression"]), help="What is predicted.")
 @click.option("--epsilon", "epsilons", type=float, multiple=True, help="May be repeated. Default: 0.5, 1, 2, 4.")
-@click.option("--delta", type=float, help="Default: min(1e-6, 1/(10 n)).")
+@delta_option
 @click.option("--sparsity", type=int, help="At most this many nonzero coefficients. Default: the recipe decides.")
 @click.option("--row-norm", type=float, help="Public bound: rows are clipped to this l2 norm.")
 @click.option("--feature-bound", type=Numbers(), help="Public bound: entries are clipped to [-b, b] or [lo, hi].")
 @click.option("--target-bound", type=float, help="Regression: the target is clipped to [-b, b].")
 @click.option("--seeds", type=click.IntRange(1), default=10, show_default=True, help="With --data: splits and noises.")
 @click.option("--processes", type=click.IntRange(1), help="Runs at a time. Default: one for each core.")
-@click.option(
-    "--out", type=click.Path(path_type=Path), default=Path("out"), show_default=True, help="Folder for results."
-)
+@click.option("--out", type=FILE, default=Path("out"), show_default=True, help="Folder for results.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 @json_option
 def bench(

@@ -8,21 +8,20 @@ from typing import Any
 import click
 
 from .inputs import csv_form, csv_options, need_target, sample_options
-from .options import json_option
-from .output import as_json as print_json
-from .output import check_file, echo, progress, telling, writing
+from .options import FILE, json_option, zero_based_option
+from .output import check_file, echo, print_json, progress, telling, writing
 
 
 @click.command()
-@click.argument("data", type=click.Path(path_type=Path))
-@click.argument("out", type=click.Path(path_type=Path))
+@click.argument("data", type=FILE)
+@click.argument("out", type=FILE)
 @click.option(
     "--target", help="Column of the target; svmlight and npz files hold their own. For .npy: another such file."
 )
 @click.option(
     "--n-features", type=int, help="Public number of features; required for svmlight files and for lists in Parquet."
 )
-@click.option("--zero-based", is_flag=True, help="The columns of an svmlight file are counted from 0.")
+@zero_based_option
 @csv_options
 @sample_options
 @json_option

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .exits import Refusal
+from .options import FILE
 from .output import waiting
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 dictionary_option = click.option(
     "--dictionary",
     "dictionary_file",
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="Data dictionary of a table; it declares target, task, bounds and classes. See dpsparse dictionary.",
 )
 
@@ -132,8 +133,8 @@ def unit_column_of(given: str | None, name: str | None, dictionary: Dictionary |
     return column
 
 
-def columns_beside(path: Path, unit: str, target: str | None, columns: list[str] | None, csv: CsvForm) -> list[str]:
-    """The features of a table whose column of ids is none of them."""
+def table_columns(path: Path, unit: str, target: str | None, columns: list[str] | None, csv: CsvForm) -> list[str]:
+    """The features of a table without its column of ids."""
     from ..io.columns import header
 
     if path.suffix.lower() not in (".csv", ".parquet"):
@@ -166,7 +167,7 @@ def encoded_shape(dictionary: Dictionary) -> tuple[int, bool]:
 
 
 def keep(model: SparseLinear, dictionary: Dictionary) -> None:
-    """Let a fitted model keep its dictionary, and its statement say what rests on it."""
+    """Let a fitted model keep its dictionary, and its statement say what depends on it."""
     from ..estimators.summary import survives
 
     model.dictionary_ = dictionary
@@ -174,7 +175,7 @@ def keep(model: SparseLinear, dictionary: Dictionary) -> None:
     notes = model.statement_.notes
     ids = [column.name for column in dictionary.columns if column.role == "id"]
     if ids and dictionary.unit is None and not survives(model):
-        several = f"the promise is made to one row, and what has one {ids[0]!r} may have several: give it the role unit"
+        several = f"the guarantee protects one row, and what has one {ids[0]!r} may have several: give it the role unit"
         model.statement_ = replace(model.statement_, caveats=(*model.statement_.caveats, several))
     if getattr(model, "check_cells", None) is None:
         notes = (*notes, "cells that were not understood were not counted, so it is not known how many there are")

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .describe import brief
-from .fit import run
-from .options import json_option
-from .output import as_json as print_json
-from .output import check_folder, echo, progress, writing
+from .fit import run_fit
+from .options import FILE, json_option
+from .output import check_folder, echo, print_json, progress, writing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,7 +39,7 @@ class Fit:
 @click.command()
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=FILE,
     default=Path("dpsparse-demo"),
     show_default=True,
     help="Folder for the cohort and the models; made if missing.",
@@ -120,7 +119,7 @@ def _fit(cohort: Cohort, outcome: str, private: bool, epsilon: float, out: Path,
     if visible:
         echo(f"{outcome} outcome, {'private' if private else 'without privacy'}", err=True)
     start = time.perf_counter()
-    run(model, cohort.genotypes(), y, cohort.names, visible)
+    run_fit(model, cohort.genotypes(), y, cohort.names, visible)
     seconds = time.perf_counter() - start
     path = out / f"{outcome}-model.json" if private else None
     if path is not None:

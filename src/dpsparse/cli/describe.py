@@ -15,7 +15,7 @@ LEAST = 3
 
 
 def brief(statement: Statement, most: int = 6) -> str:
-    """A statement with at most so many of its asks; a schedule makes them many, and the saved model has them all."""
+    """A statement with at most `most` of its asks; a schedule makes them many, and the saved model has them all."""
     lines = statement.details().splitlines()
     asks = [i for i, line in enumerate(lines) if line.startswith("  - ")]
     if len(asks) > most:
@@ -25,7 +25,7 @@ def brief(statement: Statement, most: int = 6) -> str:
     return "\n".join(lines)
 
 
-def cut(rows: list[str], most: int) -> list[str]:
+def first_rows(rows: list[str], most: int) -> list[str]:
     """The first of many rows, and how many follow."""
     if len(rows) <= max(most, LEAST):
         return rows
@@ -54,12 +54,12 @@ def describe_features(model: SparseLinear, most: int | None = None) -> str:
         return f"  {name!s:<{width}} " + " ".join(f"{v:12.6g}" for v in values)
 
     rows = [row(f["feature"], f["coefficient"]) for f in selected]
-    lines += [*(rows if most is None else cut(rows, most)), row("intercept", content["intercept"])]
+    lines += [*(rows if most is None else first_rows(rows, most)), row("intercept", content["intercept"])]
     if survives(model) and not keeps_dictionary(model):
         lines[1:1] = ["  log hazard ratios for one unit; no intervals are offered for them"]
         lines.append("Hazard ratios for one unit:")
         ratios = [f"  {f['feature']!s:<{width}} {f['hazard_ratio']:12.6g}" for f in selected]
-        lines += ratios if most is None else cut(ratios, most)
+        lines += ratios if most is None else first_rows(ratios, most)
     lines.append(about_bounds(model))
     return "\n".join(lines)
 
@@ -87,8 +87,8 @@ def print_model(model: SparseLinear, details: bool = False) -> str:
         table = model.intervals_.summary().splitlines()
     left = None if details else SCREEN - LEFT - len(said.splitlines()) - len(words)
     if keeps_dictionary(model):
-        return "\n".join([said, *(table if left is None else cut(table, left)), *words])
+        return "\n".join([said, *(table if left is None else first_rows(table, left)), *words])
     if left is None:
         return "\n".join([said, describe_features(model), *words, *table])
-    table = cut(table, left // 2)
+    table = first_rows(table, left // 2)
     return "\n".join([said, describe_features(model, left - len(table) - 3), *words, *table])  # head, intercept, bounds

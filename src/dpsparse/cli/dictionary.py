@@ -9,16 +9,15 @@ import click
 
 from .exits import NotWritten, Refusal
 from .inputs import csv_form, csv_options
-from .options import Names, json_option
-from .output import as_json as print_json
-from .output import check_file, echo, writing
+from .options import FILE, Names, json_option
+from .output import check_file, echo, print_json, writing
 
 if TYPE_CHECKING:
     from ..io.dictionary import Dictionary
     from ..io.tabular import CsvForm
 
 NOT_TO_BE_RELEASED = (
-    "NOT PRIVATE: exact numbers and cells of the data, for the eyes of whoever holds it. Do not "
+    "NOT PRIVATE: exact numbers and cells of the data, for the eyes of anyone who holds it. Do not "
     "release, send or store them. Change how "
     "cells are read (format, decimal, thousands, below, above, match, missing) by them, and no bounds or categories."
 )
@@ -32,11 +31,11 @@ def dictionary() -> None:
 
 
 @dictionary.command()
-@click.argument("table", type=click.Path(path_type=Path), required=False)
+@click.argument("table", type=FILE, required=False)
 @click.option(
     "--from",
     "schema",
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="Start from a description instead of TABLE: a Frictionless or CSVW schema (.json), a REDCap data dictionary "
     "(.csv), the schema of a .parquet file, or the labels of a .dta or .sav file.",
 )
@@ -49,7 +48,7 @@ def dictionary() -> None:
 @click.option("--ignore", type=Names(), default="", help="Other columns that are not used.")
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=FILE,
     default=Path("dictionary.yaml"),
     show_default=True,
     help="Where it is written (.yaml, .json or .csv); an existing file is kept.",
@@ -127,8 +126,8 @@ def _declared(what: str, lists: dict[str, list[str]]) -> dict[str, str]:
 
 
 @dictionary.command()
-@click.argument("file", type=click.Path(path_type=Path))
-@click.argument("table", type=click.Path(path_type=Path), required=False)
+@click.argument("file", type=FILE)
+@click.argument("table", type=FILE, required=False)
 @click.option(
     "--look",
     is_flag=True,

@@ -7,7 +7,7 @@ import json
 
 import click
 
-#: Reasons of the operating system that pass: no room.
+#: Reasons of the operating system that pass: no space.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 #: Reasons that stay until somebody grants a right.
 NO_RIGHT = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -44,13 +44,13 @@ class NotVerified(Refusal):
 
 
 class Violated(Refusal):
-    """An audit refuted a promise: exit code 6."""
+    """An audit refuted a guarantee: exit code 6."""
 
     exit_code = 6
 
 
 class NoPromise(Refusal):
-    """What was audited or shown carries no promise, as its caveats say: exit code 7.
+    """What was audited or shown carries no guarantee, as its caveats say: exit code 7.
 
     The reason is a seed, a plan without a proof, or a baseline.
     """

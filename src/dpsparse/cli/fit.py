@@ -11,12 +11,12 @@ import click
 from .beside import columns_of, read_named
 from .declared import (
     apply,
-    columns_beside,
     dictionary_option,
     encode,
     encode_to_scratch,
     keep,
     read_ids,
+    table_columns,
     unit_column_of,
 )
 from .describe import print_model
@@ -27,16 +27,26 @@ from .inputs import (
     csv_options,
     has_samples,
     input_kind,
-    lead_to_dictionary,
     need_target,
     open_input,
-    read,
+    read_input,
+    refuse_undescribed,
     sample_options,
     stays_in_files,
 )
-from .options import Names, ShortHelp, json_option, make_estimator, model_options
-from .output import as_json as print_json
-from .output import check_file, check_model_file, echo, progress, writing
+from .options import (
+    FILE,
+    Names,
+    ShortHelp,
+    json_option,
+    ledger_options,
+    make_estimator,
+    model_options,
+    n_rows_option,
+    target_option,
+    zero_based_option,
+)
+from .output import check_file, check_model_file, echo, print_json, progress, writing
 from .resume import choose_folder, done_already, resume_options, saying_how_to_go_on
 
 if TYPE_CHECKING:
@@ -79,8 +89,8 @@ USUAL = (
 
 
 @click.command(cls=ShortHelp, usual=USUAL)
-@click.argument("data", type=click.Path(path_type=Path))
-@click.option("--target", help="Column of the target; svmlight and npz files hold their own.")
+@click.argument("data", type=FILE)
+@target_option
 @click.option("--weight", help="Column of the records' weights; needs --weight-bound.")
 @click.option("--offset", help="Column that is added to margins; needs --offset-bound.")
 @click.option("--exposure", help="Column of exposures, whose logarithm is the offset; needs --offset-bound.")
@@ -92,25 +102,18 @@ USUAL = (
 @click.option(
     "--columns", type=Names(), help="Columns of CSV and Parquet files that are features. Default: all but the target."
 )
-@click.option(
-    "--path", "path_file", type=click.Path(path_type=Path), help="Write the released iterates to this npz file."
-)
+@click.option("--path", "path_file", type=FILE, help="Write the released iterates to this npz file.")
 @click.option(
     "--unit",
     "unit_column",
-    help="Column with the id of each row's person, household or firm: the promise is made to all rows with the same "
+    help="Column with the id of each row's person, household or firm: the guarantee protects all rows with the same "
     "id. A dictionary may name it: role unit.",
 )
 @click.option("--unit-name", help="With --unit: the word for what has one id, such as patient. Default: person.")
-@click.option("--n-rows", type=int, help="Public number of rows; required for --adjacency add-remove.")
+@n_rows_option
 @click.option("--n-features", type=int, help="Public number of features; required for svmlight files.")
-@click.option("--zero-based", is_flag=True, help="The columns of an svmlight file are counted from 0.")
-@click.option(
-    "--ledger",
-    help="Address of a ledger that is charged, such as sqlite:///budget.db; needs --dataset. Default: DPSPARSE_LEDGER.",
-)
-@click.option("--dataset", help="Name of this data in the ledger.")
-@click.option("--label", help="What the ledger's entry is called. Default: the recipe.")
+@zero_based_option
+@ledger_options("the recipe")
 @resume_options
 @click.option(
     "--memory-limit",
@@ -127,7 +130,7 @@ USUAL = (
 @click.option("--seed", type=int, help="For tests only: a fit with a seed is NOT private.")
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=FILE,
     default=Path("model.json"),
     show_default=True,
     help="Where the model is saved; an older model is replaced, and no other file.",
@@ -213,7 +216,7 @@ def fit(
     if unit_column is not None:
         model.set_params(unit=unit_name)
         if dictionary is None:
-            rows = replace(rows, columns=columns_beside(data, unit_column, target, columns, csv_file))
+            rows = replace(rows, columns=table_columns(data, unit_column, target, columns, csv_file))
     check_charge(options["ledger"], options["dataset"])
     _check_environment(model)
     with saying_how_to_go_on(options), progress(as_json) as visible:
@@ -258,7 +261,7 @@ class _Rows:
         if self.cluster is not None and self.csv != csv_form(None, None):
             raise Refusal("--delimiter and --encoding are for files that are read here. Leave --cluster out, or them.")
         if self.dictionary is None:
-            lead_to_dictionary(self.data, options)
+            refuse_undescribed(self.data, options)
         if self.unit is not None and (self.cluster is not None or options["memory_limit"] is not None):
             raise Refusal("units are summed for rows in memory. Leave --cluster and --memory-limit out, or --unit.")
         if self.unit is not None and options["task"] == "survival":
@@ -277,21 +280,21 @@ class _Rows:
             else:
                 form = {"dictionary": self.dictionary}
             with cluster_input(self.data, self.cluster, visible, **form) as spread:
-                run(model, spread, None, None, visible)
+                run_fit(model, spread, None, None, visible)
         elif not self.beside and self.dictionary is None and in_files:
             if self.columns is not None:
                 raise Refusal("all columns of rows that stay in files are read. Leave --columns or --memory-limit out.")
             need_target(self.data, self.target)
             rows = open_input(self.data, visible, **form, classes=classes, **self.samples, csv=self.csv)
-            run(model, rows, None, None, visible)
+            run_fit(model, rows, None, None, visible)
         elif not self.beside and self.dictionary is not None and options["memory_limit"] is not None:
-            run(model, encode_to_scratch(self.data, self.dictionary, visible, self.csv), None, None, visible)
+            run_fit(model, encode_to_scratch(self.data, self.dictionary, visible, self.csv), None, None, visible)
         else:
             given = read_named(self.data, self.beside, visible, self.csv)
             table = self._table(options, visible)
             y = labelled(table.y, model.classes) if declared else table.y
             ids = None if self.unit is None else read_ids(self.data, self.unit, self.csv)
-            run(model, table.X, y, table.feature_names, visible, ids, given)
+            run_fit(model, table.X, y, table.feature_names, visible, ids, given)
 
     def _table(self, options: dict[str, Any], visible: bool) -> Table:
         """Features and targets in memory, without the columns beside them."""
@@ -308,7 +311,7 @@ class _Rows:
         if survival:
             if self.target is not None:
                 raise Refusal("survival has a time and an event in the place of a target. Leave --target out.")
-            return read(self.data, visible, columns=names, csv=self.csv)
+            return read_input(self.data, visible, columns=names, csv=self.csv)
         form = {"labels": options["task"] == "classification", "text_labels": options["classes"] is not None}
         form |= {"zero_based": self.zero_based, "csv": self.csv}
         return read_rows(self.data, visible, target=self.target, n_features=self.n_features, columns=names, **form)
@@ -362,7 +365,7 @@ def check_charge(address: str | None, dataset: str | None) -> None:
 
 
 def _check_environment(model: SparseLinear) -> None:
-    """Refuse what would look at the rows unpaid.
+    """Refuse what would look at the rows without paying for it.
 
     Files go to the model as they are, so that today nothing stands before it.
     """
@@ -379,13 +382,13 @@ def read_rows(path: Path, visible: bool, *, target: str | None, n_features: int 
             "svmlight files do not say how many features there are, and the largest that occurs is "
             "private. Declare --n-features."
         )
-    table = read(path, visible, target=target, n_features=n_features, **options)
+    table = read_input(path, visible, target=target, n_features=n_features, **options)
     if table.y is None:
         raise Refusal(f"{path} holds no target. Store it as y.")
     return table
 
 
-def run(
+def run_fit(
     model: SparseLinear,
     X: object,
     y: object,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from glob import has_magic
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .exits import Refusal
+from .options import together
 from .output import telling, waiting
 
 if TYPE_CHECKING:
@@ -19,25 +20,18 @@ if TYPE_CHECKING:
     from ..io.tabular import CsvForm
     from ..rows.hosts import ClusterRows
 
-Command = Callable[..., None]
-
-
-def csv_options(command: Command) -> Command:
-    """Add the options that say how a CSV file is written; `csv_form` reads them."""
-    command = click.option("--encoding", help="Encoding of a CSV file, such as cp1252. Default: utf-8.")(command)
-    return click.option("--delimiter", help="What separates the cells of a CSV file: ';', '|' or tab. Default: ','.")(
-        command
-    )
-
-
-def sample_options(command: Command) -> Command:
-    """Add the options for files of genomics."""
-    command = click.option(
-        "--fill", type=float, help="PLINK, AnnData: public value in place of a missing genotype or entry."
-    )(command)
-    return click.option(
+#: How a CSV file is written; `csv_form` reads them.
+csv_options = together(
+    click.option("--delimiter", help="What separates the cells of a CSV file: ';', '|' or tab. Default: ','."),
+    click.option("--encoding", help="Encoding of a CSV file, such as cp1252. Default: utf-8."),
+)
+#: For files of genomics.
+sample_options = together(
+    click.option(
         "--covariates", help="PLINK: a table with a column IID. AnnData: columns of obs, separated by commas."
-    )(command)
+    ),
+    click.option("--fill", type=float, help="PLINK, AnnData: public value in place of a missing genotype or entry."),
+)
 
 
 def csv_form(delimiter: str | None, encoding: str | None) -> CsvForm:
@@ -64,7 +58,7 @@ def has_samples(path: Path) -> bool:
     return input_kind(path) in SAMPLES
 
 
-def read(path: Path, visible: bool, **options: Any) -> Table:
+def read_input(path: Path, visible: bool, **options: Any) -> Table:
     """Read a file, as `dpsparse.io.files.read_table` does.
 
     What is missing or no number becomes NaN; models decide about it.
@@ -81,7 +75,7 @@ def need_target(path: Path, target: str | None) -> None:
         raise Refusal("no target was named. Give its column with --target.")
 
 
-def lead_to_dictionary(path: Path, options: dict[str, Any]) -> None:
+def refuse_undescribed(path: Path, options: dict[str, Any]) -> None:
     """Refuse a table without bounds: say how to describe its columns, or how to bound numbers."""
     if input_kind(path) not in ("CSV", "Parquet"):
         return

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .citation import citation_in
-from .exits import Refusal
-from .options import json_option
-from .output import as_json as print_json
-from .output import check_file, echo, write_text
+from .exits import NotVerified, Refusal
+from .options import FILE, adjacency_option, json_option
+from .output import check_file, echo, print_json, write_text
 
 if TYPE_CHECKING:
     from ..ledger import Ledger
+    from ..ledger.cited import Cited
 
 
 @click.group()
@@ -39,13 +38,7 @@ def ledger() -> None:
 @click.argument("place", nargs=-1, metavar="[ADDRESS] DATASET")
 @click.option("--epsilon", type=float, required=True, help="Total that all fits together may spend.")
 @click.option("--delta", type=float, required=True, help="Total delta; well below 1/n. 0 allows pure fits only.")
-@click.option(
-    "--adjacency",
-    type=click.Choice(["replace-one", "add-remove"]),
-    default="replace-one",
-    show_default=True,
-    help="Which data sets count as neighbours.",
-)
+@adjacency_option()
 @click.option(
     "--kind", type=click.Choice(["gaussian", "renyi"]), help="How costs are counted. Default: the first fit decides."
 )
@@ -64,7 +57,7 @@ def create(
     unit: str | None,
     as_json: bool,
 ) -> None:
-    """Open DATASET with a total budget; makes the ledger if there is none, and never sets a budget anew.
+    """Open DATASET with a total budget; makes the ledger if it does not exist, and never sets a budget anew.
 
     \b
     Example:
@@ -91,7 +84,7 @@ def show(place: tuple[str, ...], as_json: bool) -> None:
     """Show used capacity, odometer and what is left, for one DATASET with its entries, or for all.
 
     Used capacity is the smallest total that would have taken the same fits. It measures the budget
-    and is no promise: the total is. The odometer bounds what was lost so far, whenever it is read.
+    and is no guarantee: the total is. The odometer bounds what was lost so far, whenever it is read.
 
     \b
     Examples:
@@ -113,7 +106,7 @@ def show(place: tuple[str, ...], as_json: bool) -> None:
 
 @ledger.command()
 @click.argument("address", required=False)
-@click.option("--out", type=click.Path(path_type=Path), help="Write a file instead of printing.")
+@click.option("--out", type=FILE, help="Write a file instead of printing.")
 @json_option
 def export(address: str | None, out: Path | None, as_json: bool) -> None:
     """Write the whole ledger as JSON, with its head: a copy to keep elsewhere.
@@ -142,7 +135,7 @@ def export(address: str | None, out: Path | None, as_json: bool) -> None:
 @click.option("--head", help="A hash that was kept elsewhere; it must be part of the chain.")
 @click.option(
     "--model",
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="A saved model: its entry must be in this ledger, count, and have paid for what the model states.",
 )
 @json_option
@@ -271,3 +264,18 @@ def _text(content: dict[str, Any]) -> str:
         run = "" if e["run_id"] is None else f"  run {e['run_id']}"
         lines.append(f"  {e['entry']:>6}  {e['time']}  {e['status']:<8}  {e['epsilon']:10.4g}  {e['label']}{run}")
     return "\n".join(lines)
+
+
+def citation_in(path: Path) -> Cited:
+    """The record in the statement of a model file whose checksum matches."""
+    from .. import load
+    from ..core.errors import ModelEditedError
+    from ..ledger.cited import Cited
+
+    try:
+        statement = load(path).statement_
+    except ModelEditedError as error:
+        raise NotVerified(str(error)) from None
+    if statement.ledger is None:
+        raise Refusal(f"{path} names no entry of a ledger: it was fitted without one.")
+    return Cited(statement.ledger, statement)

@@ -14,7 +14,10 @@ from .settings import loss_option, public_vector, set_fields
 if TYPE_CHECKING:
     from ..estimators.linear import SparseLinear
 
-Command = Callable[..., None]
+Function = Callable[..., Any]
+Option = Callable[[Function], Function]
+#: A path that may be missing.
+FILE = click.Path(path_type=Path)
 
 
 class Numbers(click.ParamType):  # type: ignore[type-arg]
@@ -101,6 +104,61 @@ class ShortHelp(click.Command):
             formatter.write_text(f"There are {hidden} more options: --help-all shows them.")
 
 
+def together(*options: Option) -> Option:
+    """Several options as one decorator; help lists them in this order."""
+
+    def add(command: Function) -> Function:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for machines.")
+delta_option = click.option("--delta", type=float, help="Default: min(1e-6, 1/(10 n)).")
+target_option = click.option("--target", help="Column of the target; svmlight and npz files hold their own.")
+n_rows_option = click.option("--n-rows", type=int, help="Public number of rows; required for --adjacency add-remove.")
+zero_based_option = click.option(
+    "--zero-based", is_flag=True, help="The columns of an svmlight file are counted from 0."
+)
+
+
+def adjacency_option(remark: str = "") -> Option:
+    """The option that says which data sets count as neighbours."""
+    return click.option(
+        "--adjacency",
+        type=click.Choice(["replace-one", "add-remove"]),
+        default="replace-one",
+        show_default=True,
+        help=f"Which data sets count as neighbours{remark}.",
+    )
+
+
+def on_missing_option(rows: str) -> Option:
+    """The option that says what becomes of records with gaps."""
+    return click.option(
+        "--on-missing",
+        type=click.Choice(["refuse", "empty"]),
+        default="refuse",
+        show_default=True,
+        help=f"{rows}: refuse them, which reveals that there are some, or ignore their records.",
+    )
+
+
+def ledger_options(default_label: str) -> Option:
+    """The options that name the ledger that pays."""
+    return together(
+        click.option(
+            "--ledger",
+            help="Address of a ledger that is charged, such as sqlite:///budget.db; needs --dataset. "
+            "Default: DPSPARSE_LEDGER.",
+        ),
+        click.option("--dataset", help="Name of this data in the ledger."),
+        click.option("--label", help=f"What the ledger's entry is called. Default: {default_label}."),
+    )
+
+
 _MODEL = (
     click.option(
         "--task",
@@ -108,7 +166,7 @@ _MODEL = (
         help="What is predicted; a --dictionary says it.",
     ),
     click.option("--epsilon", type=float, default=1.0, show_default=True, help="Privacy budget."),
-    click.option("--delta", type=float, help="Default: min(1e-6, 1/(10 n))."),
+    delta_option,
     click.option("--sparsity", type=int, help="At most this many nonzero coefficients. Default: the recipe decides."),
     click.option("--row-norm", type=float, help="Public bound: rows are clipped to this l2 norm."),
     click.option("--feature-bound", type=Numbers(), help="Public bound: entries are clipped to [-b, b] or [lo, hi]."),
@@ -126,16 +184,10 @@ _MODEL = (
         metavar="FIELD=VALUE",
         help="Set a field of the recipe, such as steps=20; may be repeated. dpsparse recipes NAME lists them.",
     ),
-    click.option("--auxiliary", type=click.Path(path_type=Path), help="Public rows for a recipe that takes some."),
+    click.option("--auxiliary", type=FILE, help="Public rows for a recipe that takes some."),
     click.option("--loss", help="Such as huber or huber:threshold=0.5. Default: logistic, or squared."),
-    click.option("--start", type=click.Path(path_type=Path), help="Public start: a file with one number per feature."),
-    click.option(
-        "--adjacency",
-        type=click.Choice(["replace-one", "add-remove"]),
-        default="replace-one",
-        show_default=True,
-        help="Which data sets count as neighbours.",
-    ),
+    click.option("--start", type=FILE, help="Public start: a file with one number per feature."),
+    adjacency_option(),
     click.option(
         "--classes", type=Names(), help="Classification: the public set of labels. Default: taken from the data."
     ),
@@ -153,18 +205,11 @@ _MODEL = (
     click.option(
         "--accept", multiple=True, help="Name of an assumption that a recipe asks to accept; may be repeated."
     ),
-    click.option(
-        "--on-missing",
-        type=click.Choice(["refuse", "empty"]),
-        default="refuse",
-        show_default=True,
-        help="Rows with missing values, or cells that are no numbers: refuse them, which tells "
-        "that there are some, or count them as nothing.",
-    ),
+    on_missing_option("Rows with missing values, or cells that are no numbers"),
     click.option(
         "--check-bounds",
         type=float,
-        help="Share of the budget, such as 0.02, for a priced count of what was clipped; the statement tells it.",
+        help="Share of the budget, such as 0.02, for a priced count of what was clipped; the statement shows it.",
     ),
     click.option(
         "--check-cells",
@@ -202,14 +247,8 @@ _MODEL = (
     ),
 )
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for machines.")
-
-
-def model_options(command: Command) -> Command:
-    """Add the options that describe a model."""
-    for option in reversed(_MODEL):
-        command = option(command)
-    return command
+#: The options that describe a model.
+model_options = together(*_MODEL)
 
 
 def make_estimator(

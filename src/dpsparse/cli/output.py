@@ -25,7 +25,7 @@ def echo(text: object = "", err: bool = False, nl: bool = True) -> None:
     click.echo(printable(str(text)), err=err, nl=nl)
 
 
-def as_json(content: Mapping[str, object]) -> None:
+def print_json(content: Mapping[str, object]) -> None:
     """Print one JSON object; numbers that are not finite become null."""
     from ..core.plain import to_json
 
@@ -133,7 +133,7 @@ def waiting(what: str, visible: bool) -> AbstractContextManager[object]:
 
 @contextmanager
 def telling(what: str, visible: bool) -> Iterator[Callable[[float], None] | None]:
-    """A bar with the time left, for work that tells which part of it is done."""
+    """A bar with the time left, for work that reports which part of it is done."""
     if not visible:
         yield None
         return

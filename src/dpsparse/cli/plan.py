@@ -9,9 +9,8 @@ import click
 
 from .declared import apply, dictionary_option, encoded_shape
 from .exits import Refusal
-from .options import ShortHelp, json_option, make_estimator, model_options
-from .output import as_json as print_json
-from .output import check_file, echo, write_text, writing
+from .options import FILE, ShortHelp, json_option, make_estimator, model_options
+from .output import check_file, echo, print_json, write_text, writing
 
 if TYPE_CHECKING:
     from ..report.planner import PlanSummary
@@ -37,7 +36,7 @@ USUAL = (
 
 
 @click.command(cls=ShortHelp, usual=USUAL)
-@click.argument("data", type=click.Path(path_type=Path), required=False)
+@click.argument("data", type=FILE, required=False)
 @click.option("--n-rows", type=int, required=True, help="Public number of rows.")
 @click.option("--n-features", type=int, help="Public number of features; a --dictionary says it.")
 @click.option("--sparse", is_flag=True, help="The plan is for sparse rows; DATA or a --dictionary says it, too.")
@@ -51,11 +50,11 @@ USUAL = (
 @click.option(
     "--half-width", type=float, help="With --intervals: also say how many rows an interval of this half-width takes."
 )
-@click.option("--plot", type=click.Path(path_type=Path), help="Draw the expected error against epsilon to this file.")
+@click.option("--plot", type=FILE, help="Draw the expected error against epsilon to this file.")
 @click.option(
     "--html",
     "page",
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="Write a page on which epsilon, rows and coefficients can be moved; it needs no server and no network.",
 )
 @click.option("--details", is_flag=True, help="Also every query with its noise, all settings, and further errors.")
@@ -144,7 +143,7 @@ def _sparse_file(data: Path, sparse: bool) -> bool:
 
 
 def _rows(found: PlanSummary, half_width: float) -> int | None:
-    """Rows that intervals of a half-width take; refuses where there are none."""
+    """Rows that intervals of a half-width take; refuses where no number of rows is enough."""
     if found.intervals is None or half_width <= 0:
         raise Refusal("--half-width asks for a positive half-width of intervals, and belongs to --intervals.")
     return found.intervals.rows_needed(half_width)

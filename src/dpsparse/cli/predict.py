@@ -12,10 +12,18 @@ import click
 from .beside import columns_applied, read_named
 from .declared import encode, read_dictionary
 from .exits import Refusal
-from .inputs import csv_form, csv_options, has_samples, input_kind, open_input, read, sample_options, stays_in_files
-from .options import json_option
-from .output import as_json as print_json
-from .output import check_file, echo, progress, write_text
+from .inputs import (
+    csv_form,
+    csv_options,
+    has_samples,
+    input_kind,
+    open_input,
+    read_input,
+    sample_options,
+    stays_in_files,
+)
+from .options import FILE, json_option, zero_based_option
+from .output import check_file, echo, print_json, progress, write_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,22 +34,22 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("model", type=click.Path(path_type=Path))
-@click.argument("data", type=click.Path(path_type=Path))
+@click.argument("model", type=FILE)
+@click.argument("data", type=FILE)
 @click.option("--proba", is_flag=True, help="Probabilities of the classes instead of classes.")
 @click.option("--times", help="Survival: times such as 1,5 for probabilities of no event until then. Default: risks.")
 @click.option("--offset", help="Column of offsets, of a model that was fitted with some.")
 @click.option("--exposure", help="Column of exposures, of a model that was fitted with some.")
-@click.option("--zero-based", is_flag=True, help="The columns of an svmlight file are counted from 0.")
+@zero_based_option
 @click.option(
     "--dictionary",
     "dictionary_file",
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="Data dictionary of a model that was fitted on encoded rows; models of dpsparse fit --dictionary keep theirs.",
 )
 @csv_options
 @sample_options
-@click.option("--out", type=click.Path(path_type=Path), help="Write a CSV file instead of printing.")
+@click.option("--out", type=FILE, help="Write a CSV file instead of printing.")
 @json_option
 def predict(
     model: Path,
@@ -88,7 +96,7 @@ def predict(
             form = {"n_features": fitted.n_features_in_, "columns": columns, "zero_based": zero_based, "csv": csv_file}
             if has_samples(data):
                 form |= {"covariates": covariates, "fill": fill}
-            X = open_input(data, visible, **form) if stays_in_files(data, None) else read(data, visible, **form).X
+            X = open_input(data, visible, **form) if stays_in_files(data, None) else read_input(data, visible, **form).X
     if at is not None:
         values = fitted.predict_survival(X, at) if at else fitted.predict_risk(X)
         header = [f"survival_{t:g}" for t in at] or ["risk"]
@@ -138,7 +146,7 @@ def _given(given: Dictionary, kept: Dictionary | None, n_features: int) -> Dicti
 
 
 def load_model(path: Path, *, survival: bool = False) -> SparseLinear:
-    """A saved model; refuses a path where there is none, and survival models unless they are taken."""
+    """A saved model; refuses a path without a file, and survival models unless they are taken."""
     from ..core import DataError
     from ..estimators.files import load
     from ..estimators.linear import SparseLinear

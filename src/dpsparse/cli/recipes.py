@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from textwrap import fill
 
 import click
 
 from .options import json_option
-from .output import as_json as print_json
-from .output import echo
-from .plain_text import fields_in, papers_in, plain, summary
+from .output import echo, print_json
 from .settings import default_of, types_of
 
 
@@ -31,7 +30,7 @@ def recipes(name: str | None, as_json: bool) -> None:
     from .. import recipes as known
 
     if name is None:
-        lines = {one: plain(known.describe(one).splitlines()[0]) for one in known.names()}
+        lines = {one: plain_words(known.describe(one).splitlines()[0]) for one in known.names()}
         if as_json:
             print_json({"recipes": lines})
             return
@@ -52,7 +51,7 @@ def recipes(name: str | None, as_json: bool) -> None:
         print_json({"recipe": kind.name, "private": kind.private, "fields": table, "text": known.describe(name)})
         return
     text = known.describe(name)
-    echo(f"{kind.name}: {summary(text)}")
+    echo(f"{kind.name}: {first_paragraph(text)}")
     echo("\nFields for --set:" if table else "\nIt has no fields.")
     about = fields_in(text)
     for row in table:
@@ -65,3 +64,57 @@ def recipes(name: str | None, as_json: bool) -> None:
     for paper in cited:
         echo(f"  {paper}")
     echo("\nThe guarantee, with its mathematics, is in the documentation, and in Python in help(dpsparse.recipes).")
+
+
+#: Stands for a formula that a terminal cannot show.
+_FORMULA = "\0"
+_HEADING = re.compile(r"\n([A-Z][A-Za-z ]+)\n-{3,}\n")
+
+
+def plain_words(text: str) -> str:
+    """Words of reST: without citations, emphasis and literal marks; sentences with formulas are left out."""
+    joined = " ".join(text.split())
+    joined = re.sub(r":math:`([A-Za-z0-9_ =<>/.+-]+)`", r"\1", joined)
+    joined = re.sub(r":math:`[^`]*`|\.\. math::.*", _FORMULA, joined)
+    sentences = re.split(r"(?<=[.]) ", joined)
+    words = " ".join(one for one in sentences if _FORMULA not in one)
+    if not words and sentences:  # the clause with the formula is left out
+        words = re.split(rf"[,:;(][^,:;(]*{_FORMULA}", sentences[0])[0] + "."
+    words = re.sub(r"\s*\((?=[^()]*\[[A-Z0-9]+\]_)([^()]*)\)", _names, words)
+    words = re.sub(r"(?: (?:of|in|by))?\s*\[[A-Z0-9]+\]_", "", words)
+    words = re.sub(r":[a-z]+:`~?([^`]+)`", r"\1", words)
+    return re.sub(r"\s+([,.;:])", r"\1", words.replace("**", "").replace("``", "").replace("`", "")).strip(" ;")
+
+
+def _names(found: re.Match[str]) -> str:
+    """A bracket with citations: the names that papers use, if it has any."""
+    named = re.sub(r"(?: (?:of|in|by))?\s*\[[A-Z0-9]+\]_", "", found[1]).strip(" ;,")
+    return f" ({named})" if named else ""
+
+
+def first_paragraph(docstring: str) -> str:
+    """Its first paragraph, in plain words."""
+    return plain_words(re.split(r"\n\s*\n", docstring, maxsplit=1)[0])
+
+
+def fields_in(docstring: str) -> dict[str, str]:
+    """What the section of parameters says about each, in plain words; empty where only formulas say it."""
+    found: dict[str, str] = {}
+    for name, text in re.findall(
+        r"(?m)^(\w+(?:, \w+)*) : .*\n((?:    .*\n?|\n(?=    ))*)", _section(docstring, "Parameters")
+    ):
+        found |= {one: plain_words(text) for one in name.split(", ")}
+    return found
+
+
+def papers_in(docstring: str) -> tuple[str, ...]:
+    """The references, without their labels."""
+    return tuple(
+        plain_words(one)
+        for one in re.findall(r"\.\. \[\w+\] ([^\n]*(?:\n   [^\n]*)*)", _section(docstring, "References"))
+    )
+
+
+def _section(docstring: str, heading: str) -> str:
+    parts = _HEADING.split(f"\n{docstring}\n")
+    return dict(zip(parts[1::2], parts[2::2], strict=True)).get(heading, "")

@@ -10,26 +10,21 @@ from typing import Any
 import click
 
 from .exits import NoPromise, Refusal
-from .options import json_option
-from .output import as_json as print_json
-from .output import check_file, echo, write_text, writing
+from .options import FILE, json_option
+from .output import check_file, echo, print_json, write_text, writing
 
 
 @click.command()
-@click.argument("model", type=click.Path(path_type=Path), required=False)
-@click.option(
-    "--out", "-o", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True, help="The page."
-)
+@click.argument("model", type=FILE, required=False)
+@click.option("--out", "-o", type=FILE, default=Path("report.html"), show_default=True, help="The page.")
 @click.option(
     "--ledger", help="Address of a ledger: it is asked whether it paid for MODEL; without MODEL, the page is about it."
 )
-@click.option("--audit", type=click.Path(path_type=Path), help="What dpsparse audit --json printed.")
-@click.option("--score", type=click.Path(path_type=Path), help="What dpsparse score --json printed.")
-@click.option("--search", type=click.Path(path_type=Path), help="A saved search, in place of MODEL.")
-@click.option(
-    "--bench", type=click.Path(path_type=Path), help="Results of dpsparse bench, as Parquet, in place of MODEL."
-)
-@click.option("--card", type=click.Path(path_type=Path), help="Also write a model card: .md, or .json for machines.")
+@click.option("--audit", type=FILE, help="What dpsparse audit --json printed.")
+@click.option("--score", type=FILE, help="What dpsparse score --json printed.")
+@click.option("--search", type=FILE, help="A saved search, in place of MODEL.")
+@click.option("--bench", type=FILE, help="Results of dpsparse bench, as Parquet, in place of MODEL.")
+@click.option("--card", type=FILE, help="Also write a model card: .md, or .json for machines.")
 @json_option
 def report(
     model: Path | None,
@@ -42,7 +37,7 @@ def report(
     card: Path | None,
     as_json: bool,
 ) -> None:
-    """Write one HTML page about MODEL: may it be released, what was promised, what was not, and what speaks against it.
+    """Write one HTML page about MODEL: may it be released, what is guaranteed, what is not, and what speaks against it.
 
     The page needs no network, and nothing reads data to make it. The exit code is 7 where the answer is no.
 
@@ -109,7 +104,7 @@ def report(
     )
     _said(content, text, as_json)
     if not found.values["statement"].private:
-        raise NoPromise(f"{subject} carries no promise to anyone in the data; its caveats say why.")
+        raise NoPromise(f"{subject} carries no guarantee to anyone in the data; its caveats say why.")
     if verdict.light == "no":
         raise NoPromise(f"{subject} must not be released: {reasons[0]}")
 

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .exits import Refusal
+from .options import FILE, together
 from .output import echo
 
 if TYPE_CHECKING:
     from ..estimators.linear import SparseLinear
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
 #: Environment variable with the folder for released answers.
 VARIABLE = "DPSPARSE_RESUME"
 
-_OPTIONS = (
+#: The options that name a run and say where it is kept.
+resume_options = together(
     click.option(
         "--run-id",
         help="Names this run in the ledger: the same command goes on where a killed one stopped, and does not pay "
@@ -32,19 +32,12 @@ _OPTIONS = (
     click.option(
         "--resume-dir",
         "resume",
-        type=click.Path(path_type=Path),
+        type=FILE,
         help="Folder for released answers, from which a killed run goes on. Default with a ledger: DPSPARSE_RESUME, "
         "or LEDGER.runs beside an SQLite ledger, or ~/.local/state/dpsparse/runs.",
     ),
     click.option("--no-resume", is_flag=True, help="Keep no answers: a killed run is lost with its budget."),
 )
-
-
-def resume_options(command: Command) -> Command:
-    """Add the options that name a run and say where it is kept."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
 
 
 def choose_folder(options: dict[str, Any], what: str) -> None:

@@ -11,9 +11,19 @@ from .declared import encode
 from .exits import NoPromise, Refusal
 from .fit import check_charge, labelled, read_rows
 from .inputs import input_kind
-from .options import Names, ShortHelp, json_option
-from .output import as_json as print_json
-from .output import echo, progress
+from .options import (
+    FILE,
+    Names,
+    ShortHelp,
+    adjacency_option,
+    delta_option,
+    json_option,
+    ledger_options,
+    n_rows_option,
+    on_missing_option,
+    zero_based_option,
+)
+from .output import echo, print_json, progress
 from .predict import load_model
 from .resume import choose_folder, resume_options, saying_how_to_go_on
 
@@ -40,8 +50,8 @@ USUAL = (
 
 
 @click.command(cls=ShortHelp, usual=USUAL)
-@click.argument("model", type=click.Path(path_type=Path))
-@click.argument("data", type=click.Path(path_type=Path))
+@click.argument("model", type=FILE)
+@click.argument("data", type=FILE)
 @click.option(
     "--target", help="Column of the target; a model with a dictionary, svmlight and npz files hold their own."
 )
@@ -52,31 +62,17 @@ USUAL = (
     "mean_absolute_error. Default: the usual ones.",
 )
 @click.option("--epsilon", type=float, default=1.0, show_default=True, help="Privacy budget of all metrics together.")
-@click.option("--delta", type=float, help="Default: min(1e-6, 1/(10 n)).")
+@delta_option
 @click.option("--group", help="Column by which scores are also told, such as sex or site; needs --groups.")
 @click.option("--groups", type=Names(), help="The public list of groups.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Of each interval.")
 @click.option("--bins", type=int, default=10, show_default=True, help="Of the calibration curve.")
-@click.option(
-    "--adjacency",
-    type=click.Choice(["replace-one", "add-remove"]),
-    default="replace-one",
-    show_default=True,
-    help="Which data sets count as neighbours.",
-)
-@click.option("--n-rows", type=int, help="Public number of rows; required for --adjacency add-remove.")
-@click.option("--zero-based", is_flag=True, help="The columns of an svmlight file are counted from 0.")
-@click.option("--ledger", help="Address of a ledger that is charged; needs --dataset. Default: DPSPARSE_LEDGER.")
-@click.option("--dataset", help="Name of this data in the ledger.")
-@click.option("--label", help="What the ledger's entry is called. Default: private score.")
+@adjacency_option()
+@n_rows_option
+@zero_based_option
+@ledger_options("private score")
 @resume_options
-@click.option(
-    "--on-missing",
-    type=click.Choice(["refuse", "empty"]),
-    default="refuse",
-    show_default=True,
-    help="Rows with missing values: refuse them, which tells that there are some, or count them as nothing.",
-)
+@on_missing_option("Rows with missing values")
 @click.option("--seed", type=int, help="For tests only: scores with a seed are NOT private.")
 @json_option
 def score(
@@ -117,7 +113,7 @@ def score(
     else:
         echo(str(card))
     if not card.statement.private:
-        raise NoPromise("these scores carry no promise to anyone in the data; the caveats say why.")
+        raise NoPromise("these scores carry no guarantee to anyone in the data; the caveats say why.")
 
 
 def _rows(fitted: SparseLinear, data: Path, target: str | None, zero_based: bool, visible: bool) -> Table:

@@ -1,4 +1,4 @@
-"""``dpsparse show``: what a saved model holds and promises."""
+"""``dpsparse show``: what a saved model holds and guarantees."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ import click
 
 from .describe import print_model
 from .exits import NoPromise, Refusal
-from .options import json_option
-from .output import as_json as print_json
-from .output import echo
+from .options import FILE, json_option
+from .output import echo, print_json
 
 
 @click.command()
-@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("model", type=FILE)
 @click.option("--details", is_flag=True, help="All coefficients, every noisy answer, and no limit of one screen.")
 @json_option
 def show(model: Path, details: bool, as_json: bool) -> None:
@@ -22,7 +21,7 @@ def show(model: Path, details: bool, as_json: bool) -> None:
 entry of a ledger that paid for it.
 
     Says first if the file was edited after it was saved, and then exits with 2; and if the model
-    carries no promise (a seed, a plan without a proof, a baseline), and then exits with 7. Prints at
+    carries no guarantee (a seed, a plan without a proof, a baseline), and then exits with 7. Prints at
     most one screen; --details prints everything.
 
     \b
@@ -54,4 +53,4 @@ entry of a ledger that paid for it.
     if edited is not None:
         raise Refusal(edited)
     if not fitted.statement_.private:
-        raise NoPromise(f"{model} carries no promise to anyone in the data; its caveats say why.")
+        raise NoPromise(f"{model} carries no guarantee to anyone in the data; its caveats say why.")

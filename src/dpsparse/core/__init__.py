@@ -1,4 +1,4 @@
-"""What is promised: adjacency, budget, plan, participation, statement, errors."""
+"""What is guaranteed: adjacency, budget, plan, participation, statement, errors."""
 
 from .adjacency import Adjacency
 from .attacker import attacker_success

@@ -8,7 +8,7 @@ from .errors import BudgetError
 
 
 class Adjacency(StrEnum):
-    r"""The relation that the promise protects.
+    r"""The relation that the guarantee protects.
 
     ``replace-one``: one person's record is exchanged for any other; the number of rows is public.
     ``add-remove``: one person's record is present or absent; the number of rows is private.

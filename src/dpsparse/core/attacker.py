@@ -1,4 +1,4 @@
-r"""What a promise means to an attacker: how often they guess right, and which promises are weak.
+r"""What a guarantee means to an attacker: how often they guess right, and which guarantees are weak.
 
 Two neighbouring datasets are equally likely to an attacker who sees what was released, and knows
 all else. With laws P and Q of the release, the best guess is right with probability
@@ -14,23 +14,23 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 #: Above this epsilon a statement carries a caveat. Under pure epsilon-DP an attacker is then right in up to
-#: e^10/(1 + e^10), more than 9,999 of 10,000 cases: the promise alone no longer keeps a secret.
+#: e^10/(1 + e^10), more than 9,999 of 10,000 cases: the guarantee alone no longer keeps a secret.
 LARGE_EPSILON = 10.0
 
 
 def attacker_success(epsilon: float, delta: float, mu: float = math.inf, rho: float = math.inf) -> float:
-    r"""The largest probability with which an attacker tells two equally likely neighbours apart.
+    r"""The largest probability with which an attacker distinguishes two equally likely neighbours.
 
     Parameters
     ----------
     epsilon, delta : float
-        A promise in (epsilon, delta)-DP.
+        A guarantee in (epsilon, delta)-DP.
     mu, rho : float
         The same release in Gaussian DP and in zCDP; infinite where nothing is proven.
 
     Guarantee
     ---------
-    Each promise bounds TV, and the least bound holds.
+    Each guarantee bounds TV, and the least bound holds.
 
     * (epsilon, delta): for every event :math:`P(E) \le e^\epsilon Q(E) + \delta` and, for its
       complement, :math:`1 - Q(E) \le e^\epsilon (1 - P(E)) + \delta`. Their sum is
@@ -55,7 +55,7 @@ def attacker_success(epsilon: float, delta: float, mu: float = math.inf, rho: fl
 
 
 def least_missed(wrong: NDArray[np.float64], epsilon: float, delta: float, mu: float = math.inf) -> NDArray[np.float64]:
-    r"""The least part that an attacker misses, at each part that they accuse wrongly: the trade-off curve of a promise.
+    r"""Trade-off curve of a guarantee: the least part that an attacker misses, at each part that they accuse wrongly.
 
     Of those who hold x they accuse a part alpha wrongly, and of those who hold x' they miss a part
     beta.
@@ -69,7 +69,7 @@ def least_missed(wrong: NDArray[np.float64], epsilon: float, delta: float, mu: f
 
     Guarantee
     ---------
-    Each promise bounds beta from below, and the larger bound holds.
+    Each guarantee bounds beta from below, and the larger bound holds.
 
     * (epsilon, delta):
       :math:`\beta \ge \max(0,\; 1 - \delta - e^{\epsilon}\alpha,\; e^{-\epsilon}(1 - \delta - \alpha))`,
@@ -100,7 +100,7 @@ def in_percent(probability: float) -> str:
 def weaknesses(
     epsilon: float, delta: float, n_rows: int, mu: float = math.inf, rho: float = math.inf
 ) -> tuple[str, ...]:
-    """Caveats about a promise that holds and says little: an epsilon above `LARGE_EPSILON`, a delta above 1/n.
+    """Caveats about a guarantee that holds and says little: an epsilon above `LARGE_EPSILON`, a delta above 1/n.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def weaknesses(
     )
     found = []
     if epsilon > LARGE_EPSILON:
-        found.append(f"epsilon = {epsilon:.6g} is above {LARGE_EPSILON:g}, which is a weak promise: {right}")
+        found.append(f"epsilon = {epsilon:.6g} is above {LARGE_EPSILON:g}, which is a weak guarantee: {right}")
     if delta > 1 / max(1, n_rows):
         found.append(f"delta = {delta:.3g} is above 1/n: it allows the exposure of a whole record, and {right}")
     return tuple(found)

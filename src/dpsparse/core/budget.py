@@ -1,4 +1,4 @@
-"""What is promised: a budget in one of three languages."""
+"""What is guaranteed: a budget in one of three languages."""
 
 from __future__ import annotations
 

@@ -20,12 +20,12 @@ Refusal = type[ValueError]
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether a value is a finite number; truth values are none."""
+    """Whether a value is a finite number; truth values do not count."""
     return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(np.isfinite(value))
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Whether a value is an integer; truth values are none, and neither are floats."""
+    """Whether a value is an integer; truth values and floats do not count."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 

@@ -8,7 +8,7 @@ their digits, an integer in a field of floats too, so that what was read is writ
 * `Infinite`: a float that may be infinite, written as null. `Limits` and `Via` say more about a field.
 * Arrays are lists of numbers, or lists of rows. Keys that are integers are written as texts.
 * Enumerations are their values. `Literal` fields hold one of their values.
-* Records of a union are told apart by a tag, see `form`. The members of a `Protocol` are listed by `family`.
+* Records of a union are distinguished by a tag, see `form`. The members of a `Protocol` are listed by `family`.
 * A name that Python reserves ends with an underscore in its class and without one in JSON.
 """
 
@@ -34,7 +34,7 @@ from .regular_files import parse_json
 T = TypeVar("T")
 #: Lists and dictionaries inside each other. The deepest form, a search over plans with branches, has 13.
 DEPTH = 32
-#: Integers beyond are refused. Ledgers count costs without a bound as 10^40 units; 2^256 leaves room for sums of them.
+#: Integers beyond are refused. Ledgers count costs without a bound as 10^40 units; 2^256 leaves space for sums of them.
 LARGEST_INTEGER = 2**256
 
 
@@ -326,7 +326,7 @@ class Document:
 
     format: ClassVar[str]
     version: ClassVar[int]
-    #: For messages: "a protocol of networks", and what to do about a text that is none.
+    #: For messages: "a protocol of networks", and what to do about a text of another kind.
     what: ClassVar[str]
     advice: ClassVar[str] = "Ask the server for it again, and use the server's release."
     refusal: ClassVar[type[ValueError]] = PrivacyError

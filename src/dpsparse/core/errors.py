@@ -1,10 +1,10 @@
-"""Refusals. Each is a ValueError or TypeError, so that code which knows only scikit-learn catches them too."""
+"""Refusals. Each is a ValueError or TypeError, so that code which knows only scikit-learn can handle them too."""
 
 from typing import Self
 
 
 class PrivacyError(ValueError):
-    """Something was asked that the promise does not allow."""
+    """Something was asked that the guarantee does not allow."""
 
 
 class BudgetError(PrivacyError):
@@ -99,7 +99,7 @@ class MissingBoundError(PrivacyError):
 
 
 class AssumptionError(PrivacyError):
-    """A recipe rests on an assumption that the user has not accepted by name."""
+    """A recipe depends on an assumption that the user has not accepted by name."""
 
 
 class DataError(ValueError):
@@ -107,7 +107,7 @@ class DataError(ValueError):
 
 
 class DiskFullError(DataError, RetryLaterError):
-    """A disk without room, which is named."""
+    """A disk without space, which is named."""
 
 
 class MissingValueError(DataError, TypeError):

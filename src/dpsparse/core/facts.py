@@ -1,8 +1,8 @@
 """What is public about a fit: everything here could be printed on a poster.
 
-Bounds are promises that the trusted rooms *enforce* (rows are clipped to them), so a wrong bound costs accuracy and
+Bounds are declarations that the trusted packages *enforce* (rows are clipped), so a wrong bound costs accuracy and
 never privacy. The number of rows is public under replace-one adjacency; under add-remove it is a number the user
-declares, and the real count stays inside the trusted room: sums are clamped and minimisers use no more records than
+declares, and the real count stays inside the trusted package: sums are clamped and minimisers use no more records than
 were declared, so that a number that is too small costs accuracy, too.
 """
 
@@ -31,7 +31,7 @@ TargetKind = Literal["numbers", "classes", "counts", "events"]
 
 
 def in_range(sizes: float | Vector | None) -> bool:
-    """Whether public sizes, all of them, are positive and neither too small nor too large to be squared; None is none.
+    """Whether public sizes, all of them, are positive and neither too small nor too large to be squared; None is not.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class Clip:
             raise ValueError(f"the clips of columns must be between {SMALLEST_SIZE:g} and {LARGEST_SIZE:g}.")
 
     def times(self, factor: float) -> Clip:
-        """So many times wider, in every bound."""
+        """`factor` times wider, in every bound."""
         if factor == 1:
             return self
         entry, slope = (None if bound is None else factor * bound for bound in (self.entry, self.slope))
@@ -210,7 +210,7 @@ class Target:
         Whether numbers are predicted through a link, so that the size of a margin is not that of a
         target.
     n_classes : int
-        Classes that one model tells apart: 2, coded 0 and 1, by one margin; or more, coded 0, 1, 2,
+        Classes that one model distinguishes: 2, coded 0 and 1, by one margin; or more, coded 0, 1, 2,
         ..., by a margin each.
 
     Examples
@@ -241,7 +241,7 @@ class Target:
 
     @property
     def joint(self) -> bool:
-        """Whether one model tells more than two classes apart."""
+        """Whether one model distinguishes more than two classes."""
         return self.n_classes > 2
 
     @property
@@ -480,7 +480,7 @@ class Facts:
     def first(self) -> Vector:
         """A fresh copy of the start vector, shape (dimension,).
 
-        With a column for each class where one model tells many apart.
+        With a column for each class where one model distinguishes many.
         """
         w = np.zeros((self.dimension, self.target.n_classes) if self.target.joint else self.dimension)
         if self.start is not None:

@@ -29,7 +29,7 @@ class OncePerPerson:
     protected by itself. Groups are disjoint and public, hence one person's record touches one
     report, and the turns cost as much as the dearest of them: the largest, not the sum. An ask that
     is repeated for several models is answered once for each of them. Where only labels are private
-    and each model tells one class from the rest, exchanging one person's class changes the label in
+    and each model distinguishes one class from the rest, exchanging one person's class changes the label in
     two models at most (a label of no class is zero in all of them), so two reports count, however
     many models there are.
 

@@ -1,6 +1,6 @@
 """The plan: what a solver will ask, written down before a row is read.
 
-A plan is data. It can be printed, stored, priced and refused; it never holds a row. Each `Ask` names a door of the
+A plan is data. It can be printed, stored, priced and refused; it never holds a row. Each `Ask` names a method of the
 oracle, says which noise protects its answer, how often it will be used, on which rows, and which share of the budget
 it takes. Shares are relative: `price` scales them all by one number until the budget is met.
 """
@@ -182,8 +182,8 @@ class Ask:
         Loss of one draw that no noise removes: the log-determinant of a perturbed objective.
         Public.
     question : str or None
-        Kind of question that will be asked, by the name of its type; oracles refuse any other, and
-        refuse a plan whose questions they cannot answer. None: any kind.
+        Kind of query that will be asked, by the name of its type; oracles refuse any other, and
+        refuse a plan whose queries they cannot answer. None: any kind.
     """
 
     name: str
@@ -359,7 +359,7 @@ class Plan:
         solver to it. Empty: any order. Plans with selections of several kinds are priced more
         tightly when their order is known.
     branches : tuple of (name, Plan)
-        What may follow once all asks are used: a solver chooses one by name, from what it was told.
+        What may follow once all asks are used: a solver chooses one by name, from what it was answered.
         Every branch is priced: the noise is such that the dearest one keeps the budget.
     interleaved : bool
         The asks of this plan and of its branches run several times over, one model after the other.
@@ -372,7 +372,7 @@ class Plan:
         takes a branch of its own.
     parts : tuple of Plan
         Plans of rows that are dealt to them by `coins`, each row to one; what a later one asks may
-        depend on what the earlier were told. Such a plan asks nothing itself, and costs as much as
+        depend on the answers of the earlier ones. Such a plan asks nothing itself, and costs as much as
         its dearest part (see `core.parts`).
     coins : SplitRule or None
         How rows are dealt to parts.
@@ -435,7 +435,7 @@ class Plan:
         return self.local and all(isinstance(a.rows, OncePerPerson) and a.rows.labels for a in self.asks)
 
     def branch(self, name: str) -> Plan:
-        """The branch of this name; PrivacyError if there is none."""
+        """The branch of this name; PrivacyError if no branch has it."""
         for known, plan in self.branches:
             if known == name:
                 return plan

@@ -1,4 +1,4 @@
-"""The statement: what was promised to each person in the data, as a frozen record."""
+"""The statement: what was guaranteed to each person in the data, as a frozen record."""
 
 from __future__ import annotations
 
@@ -126,15 +126,15 @@ def _earlier(content: dict[str, Any]) -> dict[str, Any]:
 @form(back=_earlier)
 @dataclass(frozen=True, kw_only=True)
 class Statement(Record):
-    """What a fit promised.
+    """What a fit guaranteed.
 
     Attributes
     ----------
     private : bool
-        Whether there is a promise: False for baselines, for plans without a proof, for noise from a
+        Whether there is a guarantee: False for baselines, for plans without a proof, for noise from a
         seed, and for a model file that was edited. The caveats say which.
     epsilon, delta : float
-        The promise in (epsilon, delta)-DP; where `private` is False, what the noise was made for.
+        The guarantee in (epsilon, delta)-DP; where `private` is False, what the noise was made for.
     rho, mu : float
         The same plan in zCDP and in Gaussian DP: exact for unsampled Gaussians, otherwise upper
         bounds. Infinite (None in JSON) where nothing is proven, or where they would say much less
@@ -146,11 +146,11 @@ class Statement(Record):
     n_rows : int
         The public number of rows.
     asks : tuple of AskSummary
-        Every answer that left the trusted room, with its noise. Enough to recompute epsilon.
+        Every answer that left the trusted package, with its noise. Enough to recompute epsilon.
     accountant : str
         How the cost was composed.
     assumptions, caveats : tuple of str
-        What the promise rests on; what weakens it. Caveats come first when printed.
+        What the guarantee depends on; what weakens it. Caveats come first when printed.
     notes : tuple of str
         Which choices were made for the user, and why.
     versions : mapping
@@ -159,7 +159,7 @@ class Statement(Record):
         The citation of the entry under which a ledger was charged: its identity, the dataset, the
         entry and hashes; no address.
     priced : bool
-        Whether a proof covers the price, whatever became of the promise: False for baselines and
+        Whether a proof covers the price, whatever became of the guarantee: False for baselines and
         for plans without a proof. What was fitted with a seed has a price, and is charged for it.
     """
 
@@ -186,12 +186,12 @@ class Statement(Record):
     def attacker_success(self) -> float:
         """How often an attacker guesses right between two equally likely neighbours, at most.
 
-        1 where nothing is promised.
+        1 where nothing is guaranteed.
         """
         return attacker_success(self.epsilon, self.delta, self.mu, self.rho) if self.private else 1.0
 
     def details(self) -> str:
-        """All of it in words: caveats first, then the promise, every answer, the accountant, assumptions and notes."""
+        """All of it in words: caveats, the guarantee, every answer, the accountant, assumptions and notes."""
         return words.details(self)
 
     def plot(self, where: str | PathLike[str] | Axes | None = None) -> Axes:

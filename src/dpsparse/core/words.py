@@ -57,11 +57,11 @@ def guesses(adjacency: str, unit: str) -> str:
 
 
 def paragraph(statement: Statement) -> str:
-    """The promise in a few sentences, or that there is none; without caveats."""
+    """The guarantee in a few sentences, or that nothing is guaranteed; without caveats."""
     by = f"{_made(statement.recipe)} {statement.recipe} ({statement.loss} loss)"
     promise = f"({statement.epsilon:.6g}, {statement.delta:.3g})-differential privacy"
     if not statement.private:
-        void = f"{by} WITHOUT privacy: it carries no promise to anyone in the data."
+        void = f"{by} WITHOUT privacy: it carries no guarantee to anyone in the data."
         if not statement.priced or math.isinf(statement.epsilon):
             return void
         return f"{void} Its noise was made for {promise}, which does not hold here: see the caveat."
@@ -71,7 +71,7 @@ def paragraph(statement: Statement) -> str:
         f"{neighbours(statement.adjacency, statement.unit)} changes the "
         f"probability of any outcome by at most a factor {factor}, up to {statement.delta:.3g}.",
         f"The unit of privacy is {statement.unit}.",
-        f"Whoever {guesses(statement.adjacency, statement.unit)} in at most "
+        f"Anyone who {guesses(statement.adjacency, statement.unit)} in at most "
         f"{in_percent(statement.attacker_success)} of cases; a coin is right in 50 %.",
     ]
     return " ".join(said)
@@ -102,7 +102,7 @@ def details(statement: Statement) -> str:
 
 
 def other_words(statement: Statement) -> str:
-    """The same guarantee in zCDP and in Gaussian DP, or that there is none that says as much as epsilon."""
+    """The same guarantee in zCDP and in Gaussian DP, or that no value says as much as epsilon."""
     known = [("zCDP", "rho", statement.rho), ("GDP", "mu", statement.mu)]
     said = [f"{name}-{unit} with {name} = {value:.6g}" for unit, name, value in known if math.isfinite(value)]
     left = [f"{name}-{unit}" for unit, name, value in known if math.isinf(value)]

@@ -1,4 +1,4 @@
-"""Fitted estimators in a notebook: scikit-learn's diagram, and under it what was promised."""
+"""Fitted estimators in a notebook: scikit-learn's diagram, and under it what was guaranteed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class StatementMixin:
         """Draw the coefficients of the fitted model, with intervals where it has some.
 
         On the current axes of pyplot, on given ones, or in a file; returns the axes. Needs the extra `plots`.
-        `statement_.plot()` draws the promise, and `plan(...).plot()` what to expect.
+        `statement_.plot()` draws the guarantee, and `plan(...).plot()` what to expect.
         """
         from ..report.coefficient_plot import plot_coefficients
 

@@ -62,7 +62,7 @@ class Effects(Sequence[Effect]):
     classes : sequence or None
         Classes of a classifier.
     level : float or None
-        Of the intervals; None: there are none.
+        Of the intervals; None: there is no interval.
     hazards : bool
         Whether coefficients are log hazard ratios.
     """

@@ -37,7 +37,7 @@ def load(path: str | os.PathLike[str], *, edited: bool = False, largest: int = L
     """Read a model, a private pipeline or a private search that `save` wrote.
 
     The file ends with a digest over all that it holds. A file whose digest does not fit was changed
-    after it was saved, or damaged: it is refused. The digest finds changes; whoever can write the
+    after it was saved, or damaged: it is refused. The digest finds changes; anyone who can write the
     file can also make a new digest, so it proves nothing about who made the model. A ledger does:
     see the statement's `ledger`. Nothing in a file is run.
 

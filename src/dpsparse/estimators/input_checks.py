@@ -1,4 +1,4 @@
-"""The door of estimators and steps.
+"""Checks of what comes into estimators and steps.
 
 Shape, column names and declared types are checked, and nothing is said about a value.
 
@@ -144,8 +144,7 @@ def read_vector(estimator: BaseEstimator, y: Any, rows: int) -> NDArray[np.gener
     """Targets as they came, one for each row.
 
     A list becomes an array of numbers where that changes none of them, otherwise one of objects: no
-    target of a list changes another. Arrays, series and frames have the type that whoever made them
-    chose.
+    target of a list changes another. Arrays, series and frames keep their type.
     """
     if y is None:
         raise DataError(f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None.")
@@ -211,10 +210,11 @@ def _listed(y: Any) -> Any:
 
 
 def refuse_named_unit(part: BaseEstimator, whole: str) -> None:
-    """Refuse a part that promises to all rows with the same id, inside a whole that is told no ids."""
+    """Refuse a part that protects all rows with the same id, inside a whole that gets no ids."""
     if part.get_params(deep=False).get("unit") is not None:
         raise ValueError(
-            f"{whole} promises to one row, and {type(part).__name__} has unit={part.get_params(deep=False)['unit']!r}: "
+            f"the guarantee of {whole} is for one row, and "
+            f"{type(part).__name__} has unit={part.get_params(deep=False)['unit']!r}: "
             "units are not taken there yet. Fit it by itself, with fit(X, y, units=ids), or leave unit=None."
         )
 
@@ -237,9 +237,9 @@ def refuse_fit_arguments(given: Mapping[str, object]) -> None:
         )
     if "units" in given:
         raise TypeError(
-            "units are not taken here yet: a promise to all rows with the same id is made by fit(X, y, units=ids) of "
+            "units are not taken here yet: rows with the same id are protected together by fit(X, y, units=ids) of "
             "SparseRegressor and SparseClassifier, by private_score, and by PrivateBounds, PrivateScaler and "
-            "NoisyCount by themselves. Leave units out: the promise is then made to one row."
+            "NoisyCount by themselves. Leave units out: the guarantee then protects one row."
         )
     if given:
         raise TypeError(f"fit takes X and y only, got {', '.join(sorted(given))}. Give options to the constructor.")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 #: What the flag says to a person.
 FLAGS = {
     "good": "The noise leaves useful intervals.",
-    "clipped": "So many residuals or rows were held back that these intervals may be about another "
+    "clipped": "Enough residuals or rows were clipped that these intervals may be about another "
     "line than that of the mean: compare with a model on a log scale or with transformed features, "
     "or bring more rows or budget.",
     "wide": "The noise of the Gram matrix is near its smallest eigenvalue: intervals are valid and "
@@ -57,7 +57,7 @@ def _title(intervals: Intervals, statement: Statement | None) -> list[str]:
 
 
 def meaning(intervals: Intervals) -> list[str]:
-    """What the intervals are about, what they rest on, and what was clipped; sentences."""
+    """What the intervals are about, what they depend on, and what was clipped; sentences."""
     what = "log-odds" if intervals.classes else "coefficient"
     said = [
         f"Each {what} is that of the best {'logistic' if intervals.classes else 'linear'} model on "

@@ -1,12 +1,14 @@
-"""What both estimators share: the scikit-learn door, and what they learned."""
+"""What both estimators share: the scikit-learn interface, and what they learned."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -19,6 +21,7 @@ from ..fitting import FitRequest, FitResult, Targets, fit, plan_fit, read_target
 from ..fitting.counts import checked_columns, warn_of_unread
 from ..fitting.statement import MADE_ROWS, void
 from ..fitting.terms import GivenTerms, logarithms, read_column, read_terms
+from ..io.dictionary import BoundedArray, TableEncoder
 from ..io.dictionary.carrier import carried_bounds
 from ..ledger import LedgerArgument
 from ..queries.kinds import Path
@@ -43,7 +46,6 @@ from .intervals import Intervals
 from .other_libraries import INSTEAD, unknown_arguments
 from .repeated_fits import RepeatedFits
 from .shape_functions import ShapesMixin, names_or_none
-from .table_rows import encode_table
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -73,7 +75,7 @@ class SparseLinear(ShapesMixin, StatementMixin, BaseEstimator):  # type: ignore[
 
     @abstractmethod
     def keep(self, fitted: FitResult, classes: NDArray[np.generic] | None = None) -> Self:
-        """Take over what a fit learned: coefficients, statement and paths. For rooms that run a fit themselves.
+        """Take over what a fit learned: coefficients, statement and paths. For packages that run a fit themselves.
 
         Parameters
         ----------
@@ -149,7 +151,7 @@ class SparseLinear(ShapesMixin, StatementMixin, BaseEstimator):  # type: ignore[
         """
         request, source, targets = self.read_silently(X, y)
         if request.on_missing == "refuse":
-            # with declared classes a label that is none of them, or missing, makes its record empty in any case
+            # with declared classes another label, or a missing one, makes its record empty in any case
             refuse_missing(source, targets.coded if request.classes is None else np.zeros(0))
         return request, source, targets
 
@@ -220,10 +222,10 @@ class SparseLinear(ShapesMixin, StatementMixin, BaseEstimator):  # type: ignore[
             it. ``fit(frame, target="name")`` is the same.
         units : array of shape (rows,), or str, optional
             The id of each row's person, household or firm, as a keyword; of a frame also the name of
-            its column. The promise is then made to all rows with the same id together, and each id
+            its column. The guarantee then protects all rows with the same id together, and each id
             counts alike, however many rows it has: where sick people come often, that is another
             average than one over rows. Ids are not part of a record: they must not be computed from
-            its content. Rows without an id count as nothing.
+            its content. Rows without an id are ignored.
         sample_weight : array of shape (rows,), optional
             As a keyword. Factor of each record's loss, clipped to ``[0, weight_bound]``, which must be declared; 1 in
             the mean by convention. A record's contribution is clipped after it: no guarantee changes.
@@ -245,7 +247,7 @@ class SparseLinear(ShapesMixin, StatementMixin, BaseEstimator):  # type: ignore[
         return self.fit_source(*self.with_units(request, source, units), targets)
 
     def with_units(self, request: FitRequest, source: Records, units: object) -> tuple[FitRequest, Records]:
-        """A request whose promise is made to units, and rows that know theirs; as they are where there are none.
+        """A request whose guarantee protects units, and rows that know theirs; unchanged without units.
 
         Parameters
         ----------
@@ -257,7 +259,7 @@ class SparseLinear(ShapesMixin, StatementMixin, BaseEstimator):  # type: ignore[
         if units is None:
             if request.unit != ROW:
                 raise ValueError(
-                    f"unit={request.unit!r} promises to all rows with the same id. Give their ids: "
+                    f"unit={request.unit!r} protects all rows with the same id. Give their ids: "
                     f"fit(X, y, units=ids), one for each row; or leave unit=None."
                 )
             return request, source
@@ -278,7 +280,7 @@ class SparseLinear(ShapesMixin, StatementMixin, BaseEstimator):  # type: ignore[
         return self
 
     def fit_source(self, request: FitRequest, source: Records, targets: Targets) -> Self:
-        """Fit on rows that have passed the door. For rooms that read them themselves."""
+        """Fit on rows that were checked. For packages that read them themselves."""
         from ..report.planner.foresight import warn_if_hopeless
 
         columns = checked_columns(request.check_cells, source)
@@ -376,7 +378,21 @@ class SparseLinear(ShapesMixin, StatementMixin, BaseEstimator):  # type: ignore[
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model and its statement to a JSON file (no pickle); read it back with `dpsparse.load`."""
-        from .model_file import save
+        from .model_file import save_model
 
         check_is_fitted(self, "coef_")
-        save(self, path)
+        save_model(self, path)
+
+
+def encode_table(model: object, X: object) -> BoundedArray | sp.csr_matrix | None:
+    """The rows of a table, encoded by the dictionary that a model keeps; None for any other rows.
+
+    A table is a data frame or a dict of columns. One whose columns are the encoded ones is taken as
+    it is by the model.
+    """
+    dictionary = vars(model).get("dictionary_")
+    header = X if isinstance(X, Mapping) else getattr(X, "column_names", getattr(X, "columns", None))
+    if dictionary is None or header is None or list(header) == list(vars(model).get("feature_names_in_", ())):
+        return None
+    encoder = TableEncoder(dictionary)
+    return encoder.fit({column.name: [] for column in dictionary.features}).transform(X)

@@ -17,7 +17,7 @@ from .summary import about_bounds, keeps_dictionary, summary
 if TYPE_CHECKING:
     from .display import StatementMixin
 
-#: Questions that no software can answer.
+#: What a person has to answer, since no software can.
 OPEN = (
     "What is the model for, and what must it not be used for?",
     "Who are the people in the data, and how were they chosen?",

@@ -47,7 +47,7 @@ EDITED = (
 DAMAGED = (KeyError, TypeError, ValueError, IndexError, OverflowError, AttributeError, RecursionError)
 
 
-def save(model: SparseLinear, path: str | os.PathLike[str]) -> None:
+def save_model(model: SparseLinear, path: str | os.PathLike[str]) -> None:
     """Write a fitted model; the file appears whole or not at all.
 
     Raises
@@ -82,7 +82,7 @@ def model_content(model: SparseLinear) -> ModelContent:
 
 
 def write_sealed(path: str | os.PathLike[str], content: object) -> None:
-    """Write a file that appears whole or not at all, if there is none or one that may be replaced."""
+    """Write a file that appears whole or not at all, if the path is free or its file may be replaced."""
     try:
         held = write(content)
     except FormError as error:

@@ -42,7 +42,7 @@ def seal(form: str, version: int, content: Content) -> Content:
 
 
 def unseal(form: str, versions: tuple[int, ...], content: Content) -> Content:
-    """The inverse of `seal`; whether the digest fits is not looked at."""
+    """The inverse of `seal`; whether the checksum matches is not looked at."""
     if content.get("format") != form or content.get("version") not in versions:
         raise FormError(f"the format is not {form}, or its version is another one.")
     return {name: value for name, value in content.items() if name not in ("format", "version", "digest")}

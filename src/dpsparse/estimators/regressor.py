@@ -93,14 +93,14 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
     on_missing : {"refuse", "empty"}
         What to do where a cell of X or a target is NaN, infinite or no number. ``refuse``: the fit
         is refused, before anything is spent; the refusal says that there is such a cell, which the
-        promise does not cover. ``empty``: the record counts as nothing, silently.
+        guarantee does not cover. ``empty``: the record is ignored, silently.
     check_bounds : float or None
         Share of the budget, such as 0.02, for a priced count of entries, rows and targets that were
-        clipped; the statement tells it, with advice.
+        clipped; the statement shows it, with advice.
     check_cells : float or None
         Share of the budget, such as 0.02, for a priced count of cells that were not understood, for
         each column of a table that a `dpsparse.tables.TableEncoder` encodes right before. The
-        statement tells the shares. A column that is mostly unread is warned of
+        statement shows the shares. A column that is mostly unread is warned of
         (`UnreadCellsWarning`), and one of which (noisily) no cell was understood gets no
         coefficient.
     intervals : {None, "split"}
@@ -112,7 +112,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         are skewed and their size depends on the features.
     unit : str or None
         The word for what has one id, such as ``"patient"``, where ``fit(X, y, units=ids)`` says whose rows are
-        whose: the promise is made to all rows with the same id. None: "person" there, and one row elsewhere.
+        whose: the guarantee protects all rows with the same id. None: "person" there, and one row elsewhere.
     shapes : {"line", "smooth", "auto"} or dict
         ``smooth``: the effect of each column of numbers is a curve, made of Legendre polynomials of
         the column within its declared bounds: a public map of one record, without a price. ``auto``:
@@ -144,7 +144,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
     support_ : array of int
         Features with nonzero coefficients.
     statement_ : Statement
-        What was promised.
+        What was guaranteed.
     path_ : Path
         Released iterates, if `keep_path`.
     intervals_, covariance_ : Intervals, array

@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
 #: Names of the asks.
 CLIPPED_ASK, UNREAD = "clipped", "cells not understood"
-#: Words of the note that tells how much was clipped.
+#: Words of the note that says how much was clipped.
 CLIPPED = "were clipped to the declared bounds"
 #: Parts of entries and of targets above which advice is given.
 MANY, MANY_TARGETS = 0.05, 0.02
-#: Words of the note that tells shares, of one about a column that is mostly unread, and of one
+#: Words of the note that gives shares, of one about a column that is mostly unread, and of one
 #: about a column without a coefficient.
 SHARES, MOSTLY, NO_COEFFICIENT = (
     "cells not understood, as a share of each column",
@@ -154,7 +154,7 @@ class UnreadShares:
         notes += [
             f"{MOSTLY} {names[j]!r} were not understood: the dictionary does not say how they are "
             "written (format, decimal, "
-            "thousands, categories, missing). Whoever may see the data finds them with dpsparse dictionary check --look"
+            "thousands, categories, missing). Who may see the data finds them with dpsparse dictionary check --look"
             for j in np.flatnonzero(self.mostly)
         ]
         features = set(self.columns.owners.tolist())

@@ -1,4 +1,4 @@
-"""A whole fit: try user code on synthetic rows, pay, run on private rows, and state what was promised."""
+"""A whole fit: try user code on synthetic rows, pay, run on private rows, and state what was guaranteed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def fit(
     opener: OpenOracle | None = None,
     stacklevel: int = 5,
 ) -> FitResult:
-    """Pay for what was planned, run it on private rows, and state what was promised.
+    """Pay for what was planned, run it on private rows, and state what was guaranteed.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def fit(
     targets : sequence of arrays
         One vector for each model; private.
     assumptions : sequence of str
-        What the guarantee rests on beside the recipe's own.
+        What the guarantee depends on beside the recipe's own.
     notes : sequence of str
         Further notes of the statement.
     payers : sequence of Payer, optional

@@ -1,4 +1,4 @@
-"""Intervals: a fit in two parts. One selects and makes the model, the other tells how sure its coefficients are."""
+"""Intervals: a fit in two parts. One selects and makes the model, the other finds how certain its coefficients are."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class Inference:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the promise rests on."""
+        """What the guarantee depends on."""
         return (
             f"{self.coins}; the first part selected and made the model, the second was asked once "
-            "for the intervals, and the dearer part is the price",
+            "for the intervals, and the more expensive part is the price",
         )
 
 
@@ -89,7 +89,7 @@ class InferenceResult:
 
 
 def prepare_parts(request: FitRequest, shape: Shape) -> FitPlan:
-    """Both parts of a fit with intervals, and the price of the dearer one."""
+    """Both parts of a fit with intervals, and the price of the more expensive one."""
     _refuse(request, shape)
     budget, delta = request.budget_for(shape.n_rows)
     coins = SplitRule.under(request.adjacency, FIRST, units=request.unit != ROW)
@@ -149,7 +149,7 @@ def _refuse(request: FitRequest, shape: Shape) -> None:
         )
     if not request.recipe.private or not built_in(request.recipe):
         raise ValueError(
-            f"intervals need a private recipe of dpsparse, and {request.recipe.name!r} is none. Use recipe='auto'."
+            f"intervals need a private recipe of dpsparse, and {request.recipe.name!r} is not. Use recipe='auto'."
         )
     if request.penalty.active:
         raise ValueError("intervals are of coefficients without a penalty. Leave alpha=0.")
@@ -166,7 +166,7 @@ def _refuse_plan(made: FitPlan) -> None:
         )
     if made.recipe.needs:
         raise AssumptionError(
-            f"recipe {made.recipe.name!r} rests on assumptions that intervals would not share. Use recipe='auto'."
+            f"recipe {made.recipe.name!r} depends on assumptions that intervals would not share. Use recipe='auto'."
         )
 
 

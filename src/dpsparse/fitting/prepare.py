@@ -133,7 +133,7 @@ def draft_plan(request: FitRequest, shape: Shape) -> tuple[FitPlan, Budget | Non
     if has_none(recipe):
         if facts.by_unit:
             raise PrivacyError(
-                f"recipe {recipe.name!r} makes no promise, and so none to a {facts.unit}. Leave units and unit out."
+                f"recipe {recipe.name!r} makes no guarantee, and so none to a {facts.unit}. Leave units and unit out."
             )
         solver = recipe.solver(facts)
         unpriced = Budget.approx(1.0, 0.5)  # a plan needs one to be written; a baseline does not look at it
@@ -210,12 +210,12 @@ def refuse_unaccepted(plan: Plan, recipe: str, accept: tuple[str, ...]) -> None:
         raise AssumptionError(
             f"the privacy of recipe {recipe!r} is not proven: {plan.unproven}. To fit it "
             "nevertheless, accept that by name: "
-            f"accept=({UNPROVEN!r},). The statement will say first that there is no promise."
+            f"accept=({UNPROVEN!r},). The statement will say first that there is no guarantee."
         )
 
 
 def refuse_unguarded(plan: Plan, recipe: str) -> None:
-    """Refuse to charge a ledger for what its promise would not cover: labels alone, or a plan without a proof."""
+    """Refuse to charge a ledger for what its guarantee would not cover: labels alone, or a plan without a proof."""
     if plan.labels_only:
         raise LedgerError(
             f"recipe {recipe!r} protects labels only, and a ledger guards whole rows. Leave ledger=None for it."

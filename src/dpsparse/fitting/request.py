@@ -1,6 +1,6 @@
 """What was asked for: every public argument of a fit, checked once, before any row is seen.
 
-The rules that several rooms need stand here, each once: the default of delta, the public number of
+The rules that several packages need stand here, each once: the default of delta, the public number of
 rows, how many models a set of classes takes, and in which language a budget is stated.
 """
 
@@ -96,7 +96,7 @@ def stated_budget(
         None: epsilon and delta say it.
     epsilon : float
     delta : float or None
-        None: the default for so many rows.
+        None: the default for this number of rows.
     adjacency : str
     n_rows : int or None
         Public number of rows; None where it is not known yet.
@@ -153,7 +153,7 @@ class Shape:
     models : int
         Models that one versus the rest takes: 1, or as many as there are classes. A recipe may make one model of them.
     checked : int
-        Columns of the table behind the rows whose cells can be counted; 0 where there is none. No price depends on it.
+        Columns of the table behind the rows whose cells can be counted; 0 without a table. No price depends on it.
     """
 
     n_rows: int
@@ -294,7 +294,7 @@ class FitRequest:
     def shape(
         self, rows: int, n_features: int, *, sparse: bool = False, models: int | None = None, checked: int = 0
     ) -> Shape:
-        """The public shape of data with so many rows; `models` None: as the declared classes say."""
+        """The public shape of data with this number of rows; `models` None: as the declared classes say."""
         return Shape(
             n_rows=public_rows(self.n_rows, self.adjacency, rows),
             n_features=n_features,
@@ -365,11 +365,11 @@ class FitRequest:
                 raise ValueError(f"{field.name} must hold finite numbers only: a model with others could not be saved.")
 
     def check_accepted(self, recipe: recipes.Recipe) -> None:
-        """Refuse a recipe that rests on an assumption which was not accepted by name."""
+        """Refuse a recipe that depends on an assumption which was not accepted by name."""
         missing = tuple(name for name in recipe.needs if name not in self.accept)
         if missing:
             raise AssumptionError(
-                f"recipe {recipe.name!r} rests on an assumption that must be accepted by name: accept={missing!r}. "
+                f"recipe {recipe.name!r} depends on an assumption that must be accepted by name: accept={missing!r}. "
                 f"See dpsparse.recipes.describe({recipe.name!r})."
             )
 

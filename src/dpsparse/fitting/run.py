@@ -1,4 +1,4 @@
-"""Running what was planned and paid for: open the rows, let the solver ask, and state what was promised."""
+"""Running what was planned and paid for: open the rows, let the solver ask, and state what was guaranteed."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def _solve(
 
 def _split(inference: Inference, opened: Session, units: Units | None) -> DataSplit:
     if (units is not None) != (inference.coins.rule == "units"):
-        raise PrivacyError("rows are dealt by the rule of the plan: units are told where it says so, and only there.")
+        raise PrivacyError("rows are dealt by the rule of the plan: units are read where it says so, and only there.")
     return DataSplit(inference.coins.first, opened.key("parts"), units)
 
 

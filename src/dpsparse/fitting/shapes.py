@@ -80,7 +80,7 @@ def refuse_shapes(request: FitRequest) -> None:
 
 
 def _declared(request: FitRequest) -> ColumnBounds:
-    """What a dictionary behind the rows declares; nothing where there is none."""
+    """What a dictionary behind the rows declares; nothing without one."""
     if request.carried is not None:
         return request.carried
     given = request.feature_bound
@@ -210,7 +210,7 @@ def _place(member: object, names: Mapping[str, int], n_features: int) -> int:
 
 
 def _terms(sparsity: int | None, members: Groups | None) -> int | None:
-    """At most so many terms have so many groups: those of the largest."""
+    """At most this number of terms have this number of groups: those of the largest."""
     if sparsity is None or members is None:
         return sparsity
     sizes = np.sort(np.unique(members, return_counts=True)[1])[::-1]
@@ -218,7 +218,7 @@ def _terms(sparsity: int | None, members: Groups | None) -> int | None:
 
 
 def keep_groups(w: Vector, members: Groups | None, most: int | None) -> Vector:
-    """Coefficients with at most so many groups, those of the largest l2 norm: post-processing of what was released.
+    """Coefficients with at most `most` groups, those of the largest l2 norm: post-processing of what was released.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ from ..rows.missing import NOT_COVERED
 from .prepare import FitPlan
 
 SIMULATED = "the protocol was simulated on one machine, which held the rows"
-SCORED = "this promise is about the rows that score the model; those that trained it have a promise of their own"
+SCORED = "this guarantee is about the rows that score the model; those that trained it have a guarantee of their own"
 MADE_ROWS = (
     "what made these rows before they came here (scaling, a vocabulary, a choice of columns, a "
     "split) did not look at them: each was made "
@@ -49,7 +49,7 @@ SECRET = (
 #: How many times the mu of Gaussian noise of the same (epsilon, delta) a stated mu may be. A
 #: selection of range eta has the Renyi curve of a Gaussian with mu = eta/2, and is dominated by one
 #: with mu = 2 Phi^-1(e^(eta/2) / (1 + e^(eta/2))), which is sqrt(pi/2) = 1.2533 times as much for
-#: small eta: a plan of selections alone states that, with one per cent of room.
+#: small eta: a plan of selections alone states that, with a margin of one per cent.
 LOOSEST_MU = 1.01 * math.sqrt(math.pi / 2)
 #: The same for rho beside mu^2/2. Selections and Gaussians add up exactly in zCDP; what their
 #: (epsilon, delta) gains on it was at most 3 % up to epsilon 4.
@@ -57,7 +57,7 @@ LOOSEST_RHO = 1.1
 
 
 def plan_caveats(plan: Plan) -> tuple[str, ...]:
-    """What weakens or voids the promise of a plan, whoever runs it."""
+    """What weakens or voids the guarantee of a plan, no matter who runs it."""
     public = (PUBLIC_FEATURES,) if plan.labels_only else ()
     return (
         (*public, f"NOT PRIVATE: the privacy of this plan is not proven: {plan.unproven}") if plan.unproven else public
@@ -67,13 +67,13 @@ def plan_caveats(plan: Plan) -> tuple[str, ...]:
 def draft_fit(
     prepared: FitPlan, assumptions: Iterable[str] = (), notes: Iterable[str] = (), *, secure: bool
 ) -> Statement:
-    """What a fit will have promised; no answers yet.
+    """What a fit will have guaranteed; no answers yet.
 
     Parameters
     ----------
     prepared : FitPlan
     assumptions : iterable of str
-        What it rests on beside the recipe's own.
+        What it depends on beside the recipe's own.
     notes : iterable of str
         What is to be said beside why the recipe was picked.
     secure : bool
@@ -124,7 +124,7 @@ def _shapes(prepared: FitPlan) -> tuple[str, ...]:
 
 
 def one_id(unit: str) -> tuple[str, ...]:
-    """What a promise to units of several rows rests on."""
+    """What a guarantee to units of several rows depends on."""
     return () if unit == ROW else (ONE_ID.format(unit=unit),)
 
 
@@ -168,7 +168,7 @@ def in_other_words(said: Statement, asked: Budget | None = None) -> Statement:
 
 
 def no_promise(*, recipe: str, loss: str, adjacency: str, unit: str, n_rows: int, caveat: str) -> Statement:
-    """A statement about something that was made without noise: it promises nothing."""
+    """A statement about something that was made without noise: it guarantees nothing."""
     return Statement(
         private=False,
         priced=False,
@@ -194,8 +194,8 @@ def void(statement: Statement, caveat: str) -> Statement:
 
 
 def of_others(prepared: FitPlan) -> tuple[str, ...]:
-    """What a private fit rests on that is not of this package: it was tested on made-up rows."""
-    tested = "was tested on made-up rows, and is not proven"
+    """What a private fit depends on that is not of this package: it was tested on synthetic rows."""
+    tested = "was tested on synthetic rows, and is not proven"
     found = []
     if prepared.recipe.private and not built_in(prepared.recipe):
         kind = type(prepared.recipe)
@@ -219,7 +219,7 @@ def refusals(on_missing: str) -> tuple[str, ...]:
 def draft_step(
     priced: PricedPlan, delta: float, what: str, n_rows: int, on_missing: str, *, secure: bool, unit: str = ROW
 ) -> Statement:
-    """What a transformer with one priced question will have promised."""
+    """What a transformer with one priced query will have guaranteed."""
     draft = Statement(
         private=secure,
         epsilon=priced.epsilon(delta),
@@ -251,7 +251,7 @@ def draft_score(
     secure: bool,
     unit: str = ROW,
 ) -> Statement:
-    """What an evaluation of a model will have promised to the people whose rows score it."""
+    """What an evaluation of a model will have guaranteed to the people whose rows score it."""
     return replace(
         draft_step(priced, delta, what, n_rows, on_missing, secure=secure, unit=unit),
         loss=loss.name,
@@ -299,7 +299,7 @@ def state_pipeline(
 def draft_search(
     bill: SearchCost, delta: float, run_rho: float, loss: Loss, n_rows: int, assumptions: Iterable[str], *, secure: bool
 ) -> Statement:
-    """What a search will have promised, whichever run is the best; `state_best` adds that run."""
+    """What a search will have guaranteed, whichever run is the best; `state_best` adds that run."""
     law = bill.law
     draft = Statement(
         private=secure,

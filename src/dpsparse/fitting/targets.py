@@ -15,7 +15,7 @@ from ..core.facts import Vector
 from ..rows.records import center_targets, code_classes, suppress_messages
 from .request import FitRequest, models_of
 
-#: No labels, as NaN is none, which does not equal itself.
+#: No labels, such as NaN, which does not equal itself.
 INFINITE = (float("inf"), float("-inf"))
 
 
@@ -31,7 +31,7 @@ class Targets:
     classes : array or None
         Public: declared, or assumed to be.
     assumptions : tuple of str
-        What a promise rests on: that classes are public, where they were not declared; that nothing
+        What a guarantee depends on: that classes are public, where they were not declared; that nothing
         looked at the rows before.
     """
 
@@ -74,7 +74,7 @@ def read_targets(request: FitRequest, y: NDArray[np.generic]) -> Targets:
 
 
 def learn_classes(y: NDArray[np.generic]) -> NDArray[np.generic]:
-    """The set of labels, treated as public; missing and infinite ones are none."""
+    """The set of labels, treated as public; missing and infinite ones are left out."""
     with suppress_messages():
         numeric = y.dtype.kind in "biuf" and not np.ma.isMaskedArray(y)
         present = y[np.isfinite(y) if numeric else np.array([_present(label) for label in y.tolist()], dtype=bool)]

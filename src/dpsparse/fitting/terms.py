@@ -25,7 +25,7 @@ from .targets import Targets
 WITHOUT_TERMS = ("RidgeMinimum", "PerturbedMinimum", "MeanLoss", "RandomizedLabels")
 WITHOUT_WEIGHTS = ("ScoreMoments",)
 
-#: What a guarantee rests on where records have weights or offsets.
+#: What a guarantee depends on where records have weights or offsets.
 OWN_TERMS = (
     "the weight and the offset of a record follow from that record and from public numbers alone: "
     "they were not computed from other records"
@@ -92,7 +92,7 @@ def read_terms(request: FitRequest, given: GivenTerms, targets: Targets) -> tupl
 
 
 def read_column(given: object, name: str, rows: int) -> Vector | None:
-    """One number for each row, NaN for whatever is none; refuses another number of them."""
+    """One number for each row, NaN for every other cell; refuses another number of them."""
     if given is None:
         return None
     if isinstance(given, str | bytes):
@@ -145,7 +145,7 @@ def _by_class(given: object, labels: list[object], name: str) -> dict[object, fl
         raise checks.refusal(name, "a dictionary with a positive number for each class", given)
     unknown = [label for label in given if label not in labels]
     if unknown:
-        raise ValueError(f"{name} names {unknown[0]!r}, which is none of the classes.")
+        raise ValueError(f"{name} names {unknown[0]!r}, which is not one of the classes.")
     return {label: checks.positive(value, name, most=LARGEST_SIZE) for label, value in given.items()}
 
 
@@ -166,7 +166,7 @@ def refuse_terms(request: FitRequest, plan: Plan, recipe: str) -> None:
 
 
 def refuse_class_weight(request: FitRequest) -> None:
-    """Refuse class weights where whoever reads the rows did not make weights of them."""
+    """Refuse class weights that the reader of the rows did not turn into weights of rows."""
     if request.class_weight is not None and request.largest_weight is None:
         raise ValueError(
             "class_weight is taken by fit(X, y) of the classifier itself: not yet in pipelines, searches, or on sites "

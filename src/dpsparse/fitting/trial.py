@@ -1,14 +1,14 @@
-"""A rehearsal: recipes of others run on made-up rows before private ones come.
+"""Trial runs: recipes of others run on synthetic rows before private ones come.
 
 Guarantee
 ---------
-A recipe that is not ours is run on made-up rows, behind `GuardedOracle`, and its answers are
-recorded. Then it runs twice more and is told the recorded answers: once on the same rows and once
+A recipe that is not ours is run on synthetic rows, behind `GuardedOracle`, and its answers are
+recorded. Then it runs twice more and is given the recorded answers: once on the same rows and once
 on others (other moments of the columns, another balance of the targets; another number of rows
-where that is private). It is refused, before anything is paid, if it reads what is no door, asks
+where that is private). It is refused, before anything is paid, if it reads what is not public, asks
 other than it planned, plans differently the second time, gives other coefficients for the same
 answers, or keeps its oracle. What it gives is then a function of answers on these rows. This is a
-test and not a proof: code that tells made-up rows from private ones passes, and so does one that
+test and not a proof: code that distinguishes synthetic rows from private ones passes, and so does one that
 sends what it sees elsewhere.
 """
 
@@ -38,23 +38,23 @@ from .session import Matrix, Session, substituted, wrapped
 from .statement import draft_fit
 from .user_recipes import plan_text
 
-#: Entries of the made-up rows at most, but for the least number of rows: few, so that the rehearsal
+#: Entries of the synthetic rows at most, but for the least number of rows: few, so that the trial run
 #: costs about what the recipe's own loop costs.
 ENTRIES, FEWEST = 2**15, 6
-#: Entries of a made-up sparse row.
+#: Entries of a synthetic sparse row.
 NONZEROS = 8
-#: Seed of the made-up rows and of their noise.
+#: Seed of the synthetic rows and of their noise.
 SEED = 20_261
 
 STOPPING = (
-    "A loop that stops, or goes on, by what it sees of the data tells it by the number of its "
+    "A loop that stops, or goes on, by what it sees of the data reveals it by the number of its "
     "asks: always use the whole plan, "
     "or decide by noisy answers that the plan pays for."
 )
 
 
 def trial_run(prepared: FitPlan) -> None:
-    """Run a foreign recipe on made-up rows and refuse it if what it gives depends on more than the answers.
+    """Run a foreign recipe on synthetic rows and refuse it if what it gives depends on more than the answers.
 
     Ours pass without a look.
 
@@ -68,7 +68,7 @@ def trial_run(prepared: FitPlan) -> None:
         The message begins with the name of the law: ``plan``, ``violations``, ``asks = plan``,
         ``replay``, ``swap`` or "keeps".
     PrivacyError
-        If it fails on made-up rows.
+        If it fails on synthetic rows.
     """
     if built_in(prepared.recipe) or prepared.priced is None or substituted():  # an audit has laws of its own
         return
@@ -98,7 +98,7 @@ def trial_run(prepared: FitPlan) -> None:
 
 
 class Tape:
-    """What the first run was told, and whether somebody keeps an oracle."""
+    """What the first run was answered, and whether somebody keeps an oracle."""
 
     def __init__(self) -> None:
         self.first: RecordingOracle | None = None
@@ -142,7 +142,7 @@ def synthetic_rows(prepared: FitPlan) -> Iterator[tuple[Records, Vector]]:
 
 
 def checked(X: Matrix, facts: Facts) -> Records:
-    """Made-up rows of a table with as many columns as the facts say, of which every cell was understood."""
+    """Synthetic rows of a table with as many columns as the facts say, of which every cell was understood."""
     source, columns = Records(X), facts.counts_unread
     if columns:
         names = tuple(f"column {j}" for j in range(columns))
@@ -183,7 +183,7 @@ def _run(
     wrap: Callable[[Oracle], Oracle],
     law: str = "",
 ) -> FitResult:
-    """One run on made-up rows, as a fit runs it; `law` where it is told what an earlier run was told."""
+    """One run on synthetic rows, as a fit runs it; `law` where it is given the answers of an earlier run."""
     X, y = rows
     try:
         with suppress_messages():
@@ -198,14 +198,14 @@ def _run(
         raise _refusal(trial, f"{why} {refusal}{'' if law else ' ' + STOPPING}") from None
     except Exception as error:
         raise PrivacyError(
-            f"recipe {trial.recipe.name!r} fails on made-up rows, before private ones came and "
+            f"recipe {trial.recipe.name!r} fails on synthetic rows, before private ones came and "
             "before anything was paid: "
             f"{type(error).__name__}: {error}"
         ) from error
 
 
 def _refusal(prepared: FitPlan, why: str) -> PrivacyLeakError:
-    return PrivacyLeakError(f"{why} (Recipe {prepared.recipe.name!r} was run on made-up rows; nothing was paid.)")
+    return PrivacyLeakError(f"{why} (Recipe {prepared.recipe.name!r} was run on synthetic rows; nothing was paid.)")
 
 
 def _same(one: FitResult, two: FitResult) -> bool:

@@ -2,8 +2,8 @@
 
 Guarantee
 ---------
-A plan of a recipe that is not ours is written out and read back before it is priced: whoever counts
-turns, prices and draws noise goes by the same plain numbers. It may not call a number of turns
+A plan of a recipe that is not ours is written out and read back before it is priced: turns are
+counted, priced and given noise by the same plain numbers. It may not call a number of turns
 drawn by chance, since a price by the law of a draw does not cover a number that somebody picked. A
 view may move rows and choose the height of the intercept, and may change nothing else that is
 public about them. A recipe or loss must not hold the private rows. That is found by identity of
@@ -174,7 +174,7 @@ def _foreign(made: type | FunctionType) -> bool:
 
 
 def arrays(value: object) -> list[np.ndarray]:
-    """Memory that holds the numbers of an array, sparse matrix or frame; nothing for what is none of them."""
+    """Memory that holds the numbers of an array, sparse matrix or frame; nothing for anything else."""
     if isinstance(value, np.ndarray):
         return [value]
     if isinstance(value, sp.spmatrix | sp.sparray):

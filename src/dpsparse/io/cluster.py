@@ -32,7 +32,7 @@ from .labels import TargetPart, joined_targets
 from .rows import FileRows, Paths, expand, files_kind, open_rows
 from .streams import ReadOptions
 
-#: Parts of block files for each worker, so that all have work till the end.
+#: Parts of block files for each worker, so that all have work until the end.
 PARTS_PER_WORKER = 4
 
 
@@ -123,7 +123,7 @@ def _open_files(paths: Paths, wanted: ReadOptions, cluster: object) -> ClusterRo
 
 
 def _cut(files: Sequence[Path], wanted: ReadOptions, count: int) -> list[FilePart]:
-    """Blocks of all files in about so many parts of about the same number of entries."""
+    """Blocks of all files in about `count` parts of about the same number of entries."""
     sizes = [open_rows([path]).parts[0].table["entries"].astype(np.int64) for path in files]
     each = max(1, sum(int(size.sum()) for size in sizes) // max(1, count))
     parts = list[FilePart]()
@@ -145,7 +145,7 @@ class Opened:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FilePart:
-    """One file, or some blocks of a block file, to be read by whoever holds it.
+    """One file, or some blocks of a block file, to be read by anyone who holds it.
 
     Attributes
     ----------

@@ -80,7 +80,7 @@ def read_table(
         lists (``indices``, ``values``) holds sparse rows, counted from 0; their width is
         `n_features`.
     target : str or None
-        Column of the target in CSV and Parquet, its number in npy; None: there is none. The others
+        Column of the target in CSV and Parquet, its number in npy; None: no target. The others
         hold their own target, ``y``.
     n_features : int or None
         Public number of features. A file with another number is refused, but for svmlight: there it

@@ -94,7 +94,7 @@ class Texts(Sequence[str]):
         return np.where(np.abs(values) < ROUNDED_FROM, values, np.nan)
 
     def numbers(self) -> NDArray[np.float64]:
-        """The number of each cell; NaN where it is none."""
+        """The number of each cell; NaN where it is not a number."""
         values = self.plain_numbers()
         others = np.isnan(values)
         if others.any():
@@ -170,7 +170,7 @@ class TargetPart:
         return cls(y.places, tuple(y.distinct), typed) if isinstance(y, Texts) else cls(y, None, typed)
 
     def numbers(self) -> NDArray[Any]:
-        """As numbers; NaN for a text that is none. Python objects where floats would lose digits of a whole number."""
+        """As numbers; NaN for any other text. Python objects where floats would lose digits of a whole number."""
         if self.texts is None:
             return self.values
         found = [exact(text) for text in self.texts]

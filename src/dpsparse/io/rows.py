@@ -139,7 +139,7 @@ class FileRows:
     def targets(self, meant: str) -> NDArray[Any] | None:
         """The target of each row: ``numbers``, ``texts``, or ``labels``, which may be either.
 
-        None where there are none.
+        None without them.
         """
         if not all(part.has_targets for part in self.parts):
             return None
@@ -406,11 +406,11 @@ def _disk_errors(place: Path | None = None) -> Iterator[None]:
     except OSError:
         if place is not None:
             raise DiskFullError(
-                f"{place} could not be written: there is no room in {place.absolute().parent}. Free some, or choose "
+                f"{place} could not be written: there is no space in {place.absolute().parent}. Free some, or choose "
                 "another place."
             ) from None
         raise DiskFullError(
-            f"rows could not be put aside in {scratch_folder()}: there is no room. Free some, or "
+            f"rows could not be written to a scratch file in {scratch_folder()}: there is no space. Free some, or "
             "name another folder in the environment "
             "variable TMPDIR."
         ) from None

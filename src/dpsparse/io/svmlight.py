@@ -8,11 +8,11 @@ Both give the same numbers and the same absent records.
 Guarantee
 ---------
 A record with a column that does not exist, that comes twice, or that cannot be read is absent: its
-row is one NaN, which estimators refuse or count as nothing, as on_missing says. Its target stays,
+row is one NaN, which estimators refuse or ignore, as on_missing says. Its target stays,
 and is NaN where it is no number; a record without a target and without pairs, such as a line of CSV
 or one that is too long, is absent, too. Where the number of columns is declared, nothing else is
 said about any of them, and what a record becomes does not depend on others. Where it is learned
-from the records, which no promise covers, a file without a usable record is refused.
+from the records, which no guarantee covers, a file without a usable record is refused.
 """
 
 from __future__ import annotations

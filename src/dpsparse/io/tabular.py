@@ -348,7 +348,7 @@ def csv_columns(
                         break
                     yield {name: Texts(batch[f"f{place}"]) for name, place in zip(wanted, places, strict=True)}
                     done += batch.num_rows
-                    file.seek(apart.position)  # for whoever asks how far it is
+                    file.seek(apart.position)  # for reports of progress
                 else:
                     return
         except pa.ArrowInvalid:  # its message quotes the line
@@ -446,7 +446,7 @@ class ThreadedFile(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Read as much as there is room for."""
+        """Read as much as there is space for."""
         size = len(buffer)
         content = PREAD(self._handle, size, self.position) if PREAD else os.read(self._handle, size)
         buffer[: len(content)] = content

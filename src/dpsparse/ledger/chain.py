@@ -2,7 +2,7 @@ r"""Events of a ledger, chained by hashes, and the SQL that stores of either kin
 
 Every event holds the hash of the one before it. The head holds the identity of the ledger, the
 number of events, the last hash, the number of the last event of each dataset, and a seal over all
-of this. Whoever reads or writes compares first: the head with its seal, the end of the chain with
+of this. Anyone who reads or writes compares first: the head with its seal, the end of the chain with
 the head, and the dataset's last event with what the head says it is. Events are found by their
 number alone: there is no index that could hide one. What is taken of a budget is counted from the
 events (`state.Replay`), and the last event must say the same.
@@ -249,7 +249,7 @@ class Chain:
         return found
 
     def event(self, number: int) -> Event | None:
-        """The event with a number, as it is stored; None if there is none."""
+        """The event with a number, as it is stored; None if no event has it."""
         rows = list(self._execute(f"SELECT {COLUMNS} FROM {EVENTS} WHERE number = {self._mark}", (number,)))
         return Event(*rows[0]) if rows else None
 

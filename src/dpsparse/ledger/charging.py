@@ -34,8 +34,8 @@ _LEFT = {
     "nothing": "Nothing was reserved; try again when the reason is gone.",
     "event": "Entry {number} was written all the same: it counts.",
     "unknown": (
-        "It is not known whether an entry was reserved: if it was, it counts. dpsparse ledger show "
-        "tells, and a retry with the same "
+        "It is not known whether an entry was reserved: if it was, it counts. Look it up with dpsparse "
+        "ledger show; a retry with the same "
         "run_id is not charged twice."
     ),
 }
@@ -137,7 +137,7 @@ def _take(
 
 
 def _known(store: Store, chain: Chain, request: Request, content: dict[str, Any]) -> Reservation | None:
-    """The entry of the same run, if it may go on; None if there is none that counts."""
+    """The entry of the same run, if it may go on; None if no entry counts."""
     if request.run_id is None:
         return None
     replay = replayed(chain)
@@ -200,7 +200,7 @@ def _refuse_other_unit(kept: str, billed: str, relation: Adjacency, dataset: str
         )
     raise LedgerError(
         f"dataset {dataset!r} protects a {kept}: all rows with the same id. This cost is for a {billed}, and would "
-        f"promise less. Fit with unit={kept!r} and units=, the id of each row."
+        f"guarantee less. Fit with unit={kept!r} and units=, the id of each row."
     )
 
 

@@ -30,9 +30,9 @@ from ..core.errors import LedgerNotWrittenError
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
-#: Names a folder for checkpoints, or says that there is none.
+#: Names a folder for checkpoints, or says that none are written.
 VARIABLE = "DPSPARSE_CHECKPOINTS"
-#: A checkpoint is written when so many events were counted since the last one.
+#: A checkpoint is written when this number of events was counted since the last one.
 EVERY = 1000
 #: Format of the file; one of another format is passed over.
 VERSION = 2
@@ -125,7 +125,7 @@ def checkpoint_path(ledger: str) -> Path | None:
 
 
 def read_checkpoint(path: Path | None) -> dict[str, Any] | None:
-    """The top of a checkpoint; None if there is none that can be used."""
+    """The top of a checkpoint; None if no checkpoint can be used."""
     if path is None or not _ours(path):
         return None
     with suppress(sqlite3.Error, ValueError, TypeError, KeyError), closing(_opened(path)) as connection:

@@ -18,13 +18,13 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class Cited:
-    """What a model file says of its payment: the citation, and the promise that it states."""
+    """What a model file says of its payment: the citation, and the guarantee that it states."""
 
     record: Mapping[str, object]
     statement: Statement
 
     def check(self, book: Ledger) -> Entry:
-        """The entry, if the ledger has it and it paid for this promise."""
+        """The entry, if the ledger has it and it paid for this guarantee."""
         entry = book.verify_citation(self.record)
         epsilon, delta, mu = self.statement.epsilon, self.statement.delta, self.statement.mu
         if not math.isfinite(epsilon):

@@ -27,7 +27,7 @@ FORMAT = "dpsparse-ledger"
 _LEFT = {
     "nothing": "The dataset was not opened.",
     "event": "The dataset was opened all the same.",
-    "unknown": "It is not known whether the dataset was opened. dpsparse ledger show tells.",
+    "unknown": "It is not known whether the dataset was opened. Look it up with dpsparse ledger show.",
 }
 
 
@@ -129,7 +129,7 @@ class Ledger:
         kind: str | None = None,
         unit: str | None = None,
     ) -> None:
-        """Open a dataset with its total budget; makes the ledger itself if there is none.
+        """Open a dataset with its total budget; makes the ledger itself if it does not exist.
 
         Parameters
         ----------
@@ -197,7 +197,7 @@ class Ledger:
             earlier entry of the same dataset and run_id makes of it: none, or a refunded one: a new
             entry is reserved. *reserved*, with an equal bill: that entry is taken up, and nothing
             more is charged; of several who hold it, one can start. *started*, *done*, or reserved
-            with another bill, or for noise from a seed where this is none, or the other way round:
+            with another bill, or for noise from a seed where this run has no seed, or the other way round:
             refused by `RunRepeatedError`. It is written in the same transaction as the entry, so a
             crash cannot part them.
         delta : float or None
@@ -238,8 +238,8 @@ class Ledger:
 
         This is the smallest total with which a ledger would have taken the same entries.
 
-        It is what the budget is measured by, and no promise: it is chosen after the fact. The
-        promise is the total, and `odometer` bounds what was lost so far.
+        It is what the budget is measured by, and no guarantee: it is chosen after the fact. The
+        guarantee is the total, and `odometer` bounds what was lost so far.
         """
         return spent_of(*self._state_and_bills(dataset))
 
@@ -247,7 +247,7 @@ class Ledger:
         """A bound on what was lost so far, valid whenever it is read and whatever was chosen because of it.
 
         For the transcript at which somebody stops, P(S) <= E_Q[exp(epsilon); S] + delta for every
-        set S (`accounting.odometer`). Dearer than `spent`, and near the end above the total, which
+        set S (`accounting.odometer`). More expensive than `spent`, and near the end above the total, which
         holds as well.
         """
         return odometer_of(*self._state_and_bills(dataset))
@@ -277,7 +277,7 @@ class Ledger:
         return read_entries(self._store().read(act))
 
     def find_run(self, dataset: str, run_id: str) -> Entry | None:
-        """The entry that pays for a run; None if there is none, or it was refunded."""
+        """The entry that pays for a run; None if no entry does, or it was refunded."""
         name, run = dataset_name(dataset), run_name(run_id)
 
         def act(chain: Chain) -> Entry | None:

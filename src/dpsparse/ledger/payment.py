@@ -1,4 +1,4 @@
-"""Paying for a fit out of a ledger, or out of nothing where there is none."""
+"""Paying for a fit out of a ledger, or without a ledger."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class PostgresStore:
         return self._run(act, *_WRITING, appended=appended)
 
     def found(self) -> None:
-        """Make empty tables if there are none."""
+        """Make empty tables if they do not exist."""
 
         def act(connection: Any) -> None:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))

@@ -34,7 +34,7 @@ _KNOWN = {
     "refund": {
         "nothing": "Entry {entry} was not refunded: it counts.",
         "event": "Entry {entry} was refunded all the same: it does not count.",
-        "unknown": "It is not known whether entry {entry} was refunded. dpsparse ledger show tells.",
+        "unknown": "It is not known whether entry {entry} was refunded. Look it up with dpsparse ledger show.",
     },
 }
 
@@ -140,7 +140,7 @@ class Reservation:
             assert taken.cost is not None
             state = state.given_back(taken.cost)
         body["state"] = state.to_dict()
-        if what != "confirm":  # how long an entry took tells how many runs a search made, which is secret
+        if what != "confirm":  # how long an entry took reveals how many runs a search made, which is secret
             body["time"] = datetime.now(UTC).isoformat(timespec="seconds")
         return chain.append(self.dataset, self.entry, what, body)
 

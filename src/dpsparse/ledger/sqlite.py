@@ -99,7 +99,7 @@ class SqliteStore:
         raise failure
 
     def found(self) -> None:
-        """Make an empty ledger if there is none."""
+        """Make an empty ledger if the file does not exist."""
         if self._there() is None:
             make_file(self.path)
 

@@ -29,7 +29,7 @@ SCHEMA = (*TABLES, *GUARDS)
 
 
 def make_file(path: Path) -> None:
-    """Make an empty ledger at a path where there is none. If somebody else is first, theirs stays."""
+    """Make an empty ledger at a free path. If somebody else is first, theirs stays."""
     folder = path.parent
     if not folder.is_dir():
         raise LedgerError(f"the folder {folder} does not exist. Create it, or choose another address.")

@@ -117,7 +117,7 @@ class State(Record):
         return filter_costs(self.filters, bill, self.slack)
 
     def fits(self, cost: Charge) -> bool:
-        """Whether some filter has room for it."""
+        """Whether some filter has space for it."""
         if not 0 <= cost.slack <= self.slack:
             return False
         return any(self.totals[f.name] + cost.costs[f.name] <= f.capacity for f in self.filters)
@@ -125,7 +125,7 @@ class State(Record):
     def whole(self, bill: Cost) -> bool:
         """Whether a bill may take everything at once: nothing else counts, and its own price is within the total.
 
-        It is chosen before anything was released, so its own accountant is valid; afterwards no filter has room.
+        It is chosen before anything was released, so its own accountant is valid; afterwards no filter has any left.
         """
         if self.live or self.delta == 0:
             return False
@@ -162,7 +162,7 @@ class State(Record):
     def largest_factor(self, bill: Cost) -> float:
         """A factor a little below the largest with which the scaled bill would be taken.
 
-        0 if there is none above 1e-6.
+        0 if none is above 1e-6.
         """
         factor = 1.0
         for _ in range(10):  # costs are nearly linear in the factor, so that two or three turns are enough

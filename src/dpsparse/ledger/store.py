@@ -25,7 +25,7 @@ class Store(Protocol):
         ...
 
     def found(self) -> None:
-        """Make an empty ledger if there is none; never touches one that is there."""
+        """Make an empty ledger if it does not exist; never touches one that is there."""
         ...
 
     def damage(self) -> list[str]:

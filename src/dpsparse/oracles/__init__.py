@@ -1,4 +1,4 @@
-"""Who answers: the only room where rows, noise and prices meet."""
+"""Who answers: the only package where rows, noise and prices meet."""
 
 from .central import CentralOracle
 from .exact import ExactOracle

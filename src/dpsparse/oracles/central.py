@@ -1,6 +1,6 @@
 r"""The central oracle: a trusted curator holds the rows and answers with noise.
 
-An answer is told in four lines: pass the gate, which checks and pays; add up the exact integers of
+An answer takes four steps: pass the gate, which checks and pays; add up the exact integers of
 all shards; add the noise of the charge; divide by the public number of rows.
 
 Guarantee

@@ -2,13 +2,13 @@ r"""What whole sites changed in a model, as one noisy average: the client-level 
 
 Guarantee
 ---------
-Every change is held within norm S and truncated towards zero to whole multiples of
+Every change is clipped to norm S and truncated towards zero to whole multiples of
 :math:`S/2^{20}`, which only shrinks: one site moves the integer sum by at most S, and exchanging
 one for another by :math:`2S`. Noise of the priced multiple of :math:`\kappa S` is added once, to
 the sum, by `lattice_gaussian`; the divisor is the public rate times the public number of sites. A
-site that is absent adds nothing, so the stated sensitivity holds whoever answers. Sites that are
-sampled by coins amplify the promise only as long as the coins stay secret. Whoever holds the
-changes sees them without noise: the promise is about what is *published*.
+site that is absent adds nothing, so the stated sensitivity holds no matter who answers. Sites that are
+sampled by coins amplify the guarantee only as long as the coins stay secret. Anyone who holds the
+changes sees them without noise: the guarantee is about what is *published*.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class ClippedMeanNoise:
         raise PrivacyError("plans of means of clipped vectors have no branches.")
 
     def check_plan(self) -> None:
-        """Refuse an ask, or a clip, that is none of a mean of clipped vectors with Gaussian noise."""
+        """Refuse an ask, or a clip, that does not belong to a mean of clipped vectors with Gaussian noise."""
         noisy = self.priced is not None
         for ask in self.plan.asks:
             check_answerable(Gradient, ask, together=False, noisy=noisy)

@@ -25,9 +25,9 @@ from ..queries.rules import CHOICES, MINIMA, SUMS
 from ..queries.table import NOT_BY_UNIT
 from ..rows.sampling import PoissonSample
 
-#: Questions that read the rows themselves and not sums of them.
+#: Queries that read the rows themselves and not sums of them.
 STATISTICS: frozenset[type] = frozenset({*MINIMA, SupportVotes})
-#: Questions that a curator answers.
+#: Queries that a curator answers.
 ANSWERED: frozenset[type] = frozenset({*SUMS, *CHOICES, *STATISTICS, Select})
 _NAMED = {kind.__name__: kind for kind in (*ANSWERED, RandomizedLabels)}
 SELECTING = frozenset({Noise.GUMBEL, Noise.PERMUTE_AND_FLIP})
@@ -242,7 +242,7 @@ def check_plan(plan: Plan, *, together: bool, noisy: bool = True) -> None:
     for ask in asks_of(plan):
         if ask.question is not None:
             if ask.question not in _NAMED:
-                raise PrivacyError(f"ask {ask.name!r}: there is no kind of question {ask.question!r}.")
+                raise PrivacyError(f"ask {ask.name!r}: there is no kind of query {ask.question!r}.")
             check_answerable(_NAMED[ask.question], ask, together=together, noisy=noisy)
 
 
@@ -262,7 +262,7 @@ def refuse_rows_alone(kind: type) -> None:
     if not known:
         raise PrivacyError(
             f"{kind.__name__} {NOT_BY_UNIT} Use a recipe of sums, such as recipe='auto', or leave units out: "
-            "the promise is then made to one row."
+            "the guarantee then protects one row."
         )
 
 

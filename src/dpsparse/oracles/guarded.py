@@ -1,9 +1,9 @@
-"""Doors: what a solver that is not ours sees of its oracle.
+"""What a user-supplied solver sees of its oracle: the public interface alone.
 
 Guarantee
 ---------
-Whoever holds `GuardedOracle` can ask, and read public numbers; other attributes are refused, and
-remembered (`violations`). Questions are copied before they are passed on, into exact types of ours
+Anyone who holds `GuardedOracle` can ask, and read public numbers; other attributes are refused, and
+remembered (`violations`). Queries are copied before they are passed on, into exact types of ours
 that hold plain numbers and arrays: what is measured is what is computed, and nothing that was kept
 can change it in between. Facts, plan and terms are copies too, so that nothing which the oracle
 goes by can be changed from outside. Python has ways around any wall: this one holds accidents, and
@@ -38,7 +38,7 @@ from ..queries.kinds import (
 )
 from .gate import ANSWERED
 
-#: What questions are made of, beside numbers, texts and arrays.
+#: What queries are made of, beside numbers, texts and arrays.
 PARTS: frozenset[type] = frozenset(
     {*ANSWERED, RandomizedLabels, CentredModel, ProjectedModel, Projection, Clip, Penalty, Magnitude, Vertex, Greedy}
 )
@@ -47,7 +47,7 @@ ARRAYS = ("lower", "upper", "shift", "start", "means")
 
 
 class GuardedOracle(Oracle):
-    """The doors of another oracle, and nothing behind them: reading anything else names the leak."""
+    """The public interface of another oracle, and nothing else: reading any other attribute names the leak."""
 
     def __init__(self, inner: Oracle) -> None:
         self.facts = copy_facts(inner.facts)
@@ -57,7 +57,7 @@ class GuardedOracle(Oracle):
 
     @property
     def violations(self) -> tuple[str, ...]:
-        """What was read that is no door."""
+        """What was read outside the public interface."""
         return tuple(self.__violations)
 
     @property
@@ -74,7 +74,7 @@ class GuardedOracle(Oracle):
         return float(self.__inner.passes)
 
     def answer(self, question: Query, ask: str) -> Released:
-        """Pass a copy of the question on."""
+        """Pass a copy of the query on."""
         return self.__inner.answer(copy_question(question), ask)
 
     @property
@@ -93,7 +93,7 @@ class GuardedOracle(Oracle):
         return list(self.__inner.receipts)
 
     def deviation(self, question: Query, ask: str, turn: int) -> float:
-        """Pass a copy of the question on."""
+        """Pass a copy of the query on."""
         return float(self.__inner.deviation(copy_question(question), ask, turn))
 
     def take_branch(self, branch: str) -> None:
@@ -131,13 +131,13 @@ class GuardedNoiseInfo:
 
 
 def refuse_violations(doors: GuardedOracle) -> None:
-    """Refuse a solver that read what is no door, also where it went on without it."""
+    """Refuse a solver that read another attribute, also where it went on without it."""
     if doors.violations:
         raise PrivacyLeakError(_peek(doors.violations[0]))
 
 
 def copy_question(question: Query) -> Query:
-    """A question of the same kind with copies of its numbers; refuses what is no question of ours through and through.
+    """A query of the same kind with copies of its numbers; refuses what is no query of ours in all its parts.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def copy_facts(facts: Facts) -> Facts:
 
 
 def _copied(value: object) -> object:
-    """A copy of a part of a question, by its exact type."""
+    """A copy of a part of a query, by its exact type."""
     kind = type(value)
     if kind in PARTS:
         return kind(**{f.name: _copied(getattr(value, f.name)) for f in fields(value)})  # type: ignore[arg-type]
@@ -166,7 +166,7 @@ def _copied(value: object) -> object:
     if kind.__module__ == "numpy" and np.ndim(value) == 0:  # type: ignore[arg-type]
         return _copied(value.item())  # type: ignore[attr-defined]
     raise PrivacyError(
-        f"a question holds something of type {kind.__name__}. Questions are made of numbers, texts "
+        f"a query holds something of type {kind.__name__}. Queries are made of numbers, texts "
         "and arrays of numbers, and of "
         "clips, models and scores of dpsparse."
     )
@@ -177,7 +177,7 @@ def _array(value: object) -> object:
     if type(value) is not np.ndarray:
         return value
     if value.dtype.kind not in "biuf":
-        raise PrivacyError("a question holds an array of something else than numbers.")
+        raise PrivacyError("a query holds an array of something else than numbers.")
     own = value.copy()
     own.flags.writeable = False
     return own
@@ -191,7 +191,7 @@ def _sparse(value: sp.csr_matrix) -> sp.csr_matrix:
     return value.copy()
 
 
-#: How values that questions hold are copied, by their exact types.
+#: How values that queries hold are copied, by their exact types.
 COPIES: dict[type, Callable[..., object]] = {
     **dict.fromkeys((bool, int, float, str, type(None)), _as_it_is),
     **dict.fromkeys((sp.csr_matrix, sp.csr_array), _sparse),
@@ -201,7 +201,7 @@ COPIES: dict[type, Callable[..., object]] = {
 
 def _peek(name: str) -> str:
     return (
-        f"violations: the solver reads oracle.{name}, which is behind the doors: rows, exact sums "
+        f"violations: the solver reads oracle.{name}, which is not public: rows, exact sums "
         "and randomness are there. "
         "Ask for a noisy answer, and put it in the plan."
     )

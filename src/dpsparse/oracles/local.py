@@ -1,15 +1,15 @@
 r"""The local oracle: every person randomises their own answer, and nobody else sees it.
 
-An answer is told in four lines: charge; each person of this turn's group computes their own clipped
+An answer takes four steps: charge; each person of this turn's group computes their own clipped
 gradient, or takes their own label; a local randomiser turns it into a report; reports are added up,
 and the mean is unbiased.
 
 Guarantee
 ---------
-What one person contributes is a function of that record and of public things, held within a public
+What one person contributes is a function of that record and of public things, clipped to a public
 bound (`answers.contributions`). The randomiser is as private as the price says for *any two* values
 within the bound. People are dealt into groups by their position and public chance
-(`OncePerPerson`), so one record touches one report; whoever sees all reports, and not only their
+(`OncePerPerson`), so one record touches one report; anyone who sees all reports, and not only their
 mean, learns no more than the price allows. Here the protocol is simulated: rows and reports live in
 one process. ``dpsparse.local`` has the same randomisers on devices.
 """
@@ -230,7 +230,7 @@ class LocalOracle(ChargedOracle):
         return np.asarray(total * (charge.spec.unit / int(members.sum())), dtype=np.float64)
 
     def deviation(self, question: Query, ask: str, turn: int) -> float:
-        """Noise of an answer to a question."""
+        """Noise of an answer to a query."""
         return self.terms.deviation(question, ask, turn)
 
     def take_branch(self, branch: str) -> None:

@@ -1,6 +1,6 @@
 r"""The oracle of sites: rows stay where they are, every site adds its share of the noise, and only a sum is published.
 
-An answer is told in four lines: charge; every site adds up its own rows, rounds, and adds its share
+An answer takes four steps: charge; every site adds up its own rows, rounds, and adds its share
 of noise; the integers are added, modulo :math:`2^{64}`; the public number of all rows divides.
 
 Guarantee
@@ -10,18 +10,18 @@ is that of a curator, but for rounding, which each does for itself. One record i
 moves the rounded sum of that site by what `PricedNoise` states, and no other. Each share has
 standard deviation :math:`\sigma/\sqrt m` for the priced :math:`\sigma`. If at least m of the sites
 that answer add their shares honestly and keep them secret, the noise of the sum is at least that of
-the price (`core.mechanisms.shares`), and the promise to everybody who sees *sums* is the price.
+the price (`core.mechanisms.shares`), and the guarantee to everybody who sees *sums* is the price.
 Fewer than m answers are not published. More of them make more noise.
 
-*One question.* Shares add up in units of the lattice, and each site makes its own for the question,
-ask and turn that it was sent. The promise about sums therefore assumes that the m honest sites were
+*One query.* Shares add up in units of the lattice, and each site makes its own for the query,
+ask and turn that it was sent. The guarantee about sums therefore assumes that the m honest sites were
 sent the same ones: to an aggregator who sends other ones to some of them, the sum holds fewer units
 of noise. Nothing in a part shows this. `SharedNoiseOracle` asks all alike; a secure sum between
-processes must add only parts to one (question, ask, turn), for example with masks that the sites
+processes must add only parts to one (query, ask, turn), for example with masks that the sites
 derive from a digest of it. What single parts cost (`single_site_bill`) holds whatever each site was
 sent.
 
-Whoever sees the integers of a single site, as an aggregator without secure aggregation does, sees
+Anyone who sees the integers of a single site, as an aggregator without secure aggregation does, sees
 them with noise :math:`\sigma/\sqrt m`: the same plan at m times the rho (`single_site_bill`).
 Integers modulo :math:`2^{64}` are what secure aggregation adds.
 """
@@ -73,7 +73,7 @@ def check_shareable(plan: Plan) -> None:
 
 
 def single_site_bill(priced: PricedPlan, honest: int) -> PlanCost:
-    """What whoever sees the integers of single sites may learn, as a bill: the same plan at m times the rho."""
+    """What anyone who sees the integers of single sites may learn, as a bill: the same plan at m times the rho."""
     return PlanCost.of(priced).scaled(float(honest))
 
 
@@ -117,7 +117,7 @@ class NoiseShare:
     loss : Loss
     priced : PricedPlan
     honest : int
-        m: so many shares make up the priced noise.
+        m: the number of shares that make up the priced noise.
     randomness : Randomness
     payment : Payment, optional
         Started before the first answer.
@@ -157,7 +157,7 @@ class SharedNoiseOracle(ChargedOracle):
     priced : PricedPlan
     sites : sequence of Part
     honest : int
-        m: at least so many sites must answer, and are trusted to add their share.
+        m: at least this number of sites must answer, and are trusted to add their share.
     watcher : callable, optional
         Told the name of every ask that is charged.
     """

@@ -96,7 +96,7 @@ class Tape:
         )
 
     def _begin(self) -> None:
-        """Check every record, and write the first one if there is none.
+        """Check every record, and write the first one if the file is empty.
 
         The tape of an earlier entry of the same run, which was refunded, holds no answer: it counts
         as empty.

@@ -68,7 +68,7 @@ class Header:
 
 @dataclass(frozen=True)
 class Token:
-    """A process goes on from here, and tells the ledger so."""
+    """A process goes on from here, and reports it to the ledger."""
 
     token: str
 
@@ -116,7 +116,7 @@ class Frame(NamedTuple):
 
 
 class TapeFile:
-    """The file, for this process alone; made for its owner alone if there is none."""
+    """The file, for this process alone; made for its owner alone if it does not exist."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -107,7 +107,7 @@ class Resume:
         Raises
         ------
         ResumeError
-            If there is none although the run began, or it is damaged, or of another run.
+            If it is missing although the run began, or it is damaged, or of another run.
         RetryLaterError
             If another process has it, or the folder cannot be written.
         """

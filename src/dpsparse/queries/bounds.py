@@ -1,4 +1,4 @@
-r"""Bounded sums: what one record adds is held within a declared set, in whole units, whatever function computed it.
+r"""Bounded sums: what one record adds is clipped to a declared set, in whole units, whatever function computed it.
 
 Guarantee
 ---------
@@ -8,7 +8,7 @@ beyond the ball are scaled down. Norms of m entries are summed one column after 
 by less than :math:`(m+2)u` for :math:`u = 2^{-53}`, and scaling down by 2u more; the ball is
 therefore taken at the part :math:`1 - 2(m+8)u` of itself. Truncation towards zero to whole units
 only shrinks. So for any function of records one record adds a vector of the set. Let N be the
-radius of the ball, or the norm of the box's far corner where there is none.
+radius of the ball, or the norm of the box's far corner without a ball.
 
 * Added or removed: the sum moves by at most N, and by :math:`\max(-l_j, u_j)` in coordinate j.
 * Replaced: by at most :math:`u_j - l_j` in coordinate j, hence by :math:`\|u - l\|` in norm; and by
@@ -79,7 +79,7 @@ class Bound:
     def __post_init__(self) -> None:
         ends = np.r_[self.lower, self.upper]
         if not (np.all(np.isfinite(ends)) and np.all(self.lower <= 0) and np.all(self.upper >= 0) and self.norm > 0):
-            raise PrivacyError("what one record adds to a sum is held within a finite box around 0.")
+            raise PrivacyError("what one record adds to a sum is clipped to a finite box around 0.")
         if self.norm < math.inf and not SMALLEST_RADIUS <= self.norm <= 1 / SMALLEST_RADIUS:
             raise PrivacyError(f"the norm of what one record adds must be between {SMALLEST_RADIUS:g} and its inverse.")
 
@@ -111,7 +111,7 @@ class Bound:
         return out
 
     def shrunk(self, values: Vector) -> Vector:
-        """Rows of values, scaled down to the ball where they are longer; the same where there is none."""
+        """Rows of values, scaled down to the ball where they are longer; unchanged without one."""
         if self.norm == math.inf:
             return values
         return np.asarray(values * (self._limit / np.maximum(_norms(values), self._limit))[:, None])
@@ -185,12 +185,12 @@ def bounded_sum(
     row_function: Callable[[Asked, Shard, Loss], Iterator[Vector]],
     per_unit: PerUnit = "mean",
 ) -> SumRule:
-    """The rule of a sum of what a row function gives for each record, held within a set.
+    """The rule of a sum of what a row function gives for each record, clipped to a set.
 
     Parameters
     ----------
     bound : (question, lattice) -> Bound
-        Public; refuses a question that is none.
+        Public; refuses an invalid query.
     row_function : (question, shard, loss) -> iterator of arrays
         One row of numbers for each row of a block, from that row alone; in pieces that cut no unit.
     per_unit : str

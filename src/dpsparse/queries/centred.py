@@ -4,7 +4,7 @@ Guarantee
 ---------
 Write :math:`a_i = x_{i,S} - \mu` for a row on a support S. It, its norm, its margin
 :math:`a + \langle a_i, w\rangle` and its slope are computed by elementwise operations, column by
-column in the order of the support: they are functions of that record and of the question alone, to
+column in the order of the support: they are functions of that record and of the query alone, to
 the last bit, whatever part or place the row is in and however it is stored.
 """
 
@@ -26,7 +26,7 @@ from .kinds import CentredModel
 from .losses import Loss
 from .sensitivity import Indices, check_support
 
-#: Norms are floats: rows are held within this part of their bound. Covers the sums of 2^16 squares.
+#: Norms are floats: rows are clipped to this part of their bound. Covers the sums of 2^16 squares.
 SLACK = 1.0 - 2.0**-36
 #: Step of the difference quotient that stands in for a second derivative.
 STEP = 1e-4

@@ -20,7 +20,7 @@ from ..core.statement import Receipt
 from ..rows.sampling import PoissonSample
 from .kinds import Select, SupportVotes
 
-#: Whoever makes a charge shows this; the gate does, and a law reads the sources for others.
+#: Anyone who makes a charge shows this; the gate does, and a law reads the sources for others.
 MADE_BY_THE_GATE = object()
 NO_CHARGE = "rows are asked with a Charge, which Gate.next makes once the turn is checked and paid."
 USED = "this charge was used, or is a copy of one: every sum over rows has a turn of its own, and its own noise."
@@ -49,7 +49,7 @@ class Charge:
         Which records answer, if not all: **secret**.
     """
 
-    query: Any  # a Query; whoever reads it is found by its type
+    query: Any  # a Query; its reader is found by its type
     ask: Ask
     turn: int
     sensitivity: float

@@ -7,7 +7,7 @@ whole numbers :math:`l_j < u_j` and :math:`|c| \le u`, in units of :math:`R/(u(u
 bracket lies within :math:`\pm(u_j - l_j)`, so coordinate j is within R and the norm within
 :math:`R\sqrt d`. Movements are twice these when a record is replaced and once when one is added or
 removed, and scores follow as in `scores`. Ends are rounded to whole units, at least 64 apart, and
-held within :math:`\pm 2^{17}` units: rows do not reach beyond :math:`2^{16}`, so nothing is lost. u
+clipped to :math:`\pm 2^{17}` units: rows do not extend beyond :math:`2^{16}`, so nothing is lost. u
 is a power of two for which a record stays within ``Lattice.record_units``. A record of which
 nothing counts has slope zero. Rows of a unit have whole factors within their weight of u, which sum to
 at most u.
@@ -32,7 +32,7 @@ from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec, check_bo
 from .table import SUMS, SumRule
 from .unit_sums import weighted_factors
 
-#: Ends of intervals are held within this many units.
+#: Ends of intervals are clipped to this many units.
 FARTHEST = 2.0**17
 #: Intervals are at least this many units wide, so that no coordinate has so coarse a unit that the
 #: rounding of scores would count.
@@ -85,7 +85,7 @@ def contrast_part(question: IntervalContrast, spec: SumSpec, shard: Shard, loss:
 
 
 def contrast_exact(question: IntervalContrast, shards: Sequence[Shard], loss: Loss) -> Vector:
-    """In floats; the clips, which are part of the question, stay."""
+    """In floats; the clips, which are part of the query, stay."""
     total = np.zeros(shards[0].facts.dimension)
     for shard in shards:
         low, high = (ends / shard.lattice.unit for ends in (question.lower, question.upper))

@@ -50,7 +50,7 @@ def correlation_part(question: Correlation, spec: SumSpec, shard: Shard, loss: L
 
 
 def correlation_exact(question: Correlation, shards: Sequence[Shard], loss: Loss) -> Vector:
-    """In floats; the clips, which are part of the question, stay."""
+    """In floats; the clips, which are part of the query, stay."""
     total = np.zeros(shards[0].facts.dimension)
     for shard in shards:
         limit = question.entry / shard.lattice.unit

@@ -1,4 +1,4 @@
-r"""Questions about rows in the coordinates of a public frame: exact integer sums, as those of `gradient`.
+r"""Queries about rows in the coordinates of a public frame: exact integer sums, as those of `gradient`.
 
 Guarantee
 ---------
@@ -6,15 +6,15 @@ Rows :math:`Z_i` of a frame are whole numbers of a unit u, functions of their re
 `rows.frames`).
 
 * ``ProjectedGradient``: the factor of row i is an integer :math:`c_i = \mathrm{trunc}(\phi'_i/h)`,
-  :math:`h = C/(Su)` with :math:`S` = ``Lattice.record_units``, held within
+  :math:`h = C/(Su)` with :math:`S` = ``Lattice.record_units``, clipped to
   :math:`\pm\lfloor S/\|Z_i\|_2\rfloor`, the exact norm rounded against us. Hence
   :math:`\|c_iZ_i\|_2 \le S` in units of :math:`C/S`: a record adds a vector of norm at most C.
   Replaced: :math:`2C`. Added or removed: C. A record of which nothing counts, or whose row is zero,
   adds nothing. A unit of several rows adds the sum of their gradients, clipped once
   (`queries.unit_sums`).
 * ``Hessian``: :math:`bb^\top` for :math:`b = z\sqrt{f\,\ell''/\beta}\min(1, Q/\|z\|)`, where f is 0
-  for a row that the clip holds and else 1, and :math:`\ell''` is held within :math:`[0, \beta]`: the
-  row is multiplied with a number in [0, 1] after it was held within Q, so :math:`\|b\| \le Q`, and
+  for a row that the clip holds and else 1, and :math:`\ell''` is clipped to :math:`[0, \beta]`: the
+  row is multiplied with a number in [0, 1] after it was clipped to Q, so :math:`\|b\| \le Q`, and
   everything that `polish` says of ``Gram`` holds: Added or removed: :math:`Q^2`. Replaced:
   :math:`\sqrt2\,Q^2`, since :math:`\|bb^\top - cc^\top\|_F^2 = \|b\|^4 + \|c\|^4 - 2\langle
   b,c\rangle^2`. b is truncated to whole numbers of :math:`Q/q`, which only shortens it. Products of
@@ -172,7 +172,7 @@ def gradient_part(question: ProjectedGradient, spec: SumSpec, shard: Shard, loss
 
 
 def gradient_exact(question: ProjectedGradient, shards: Sequence[Shard], loss: Loss) -> Vector:
-    """In floats; the clip, which is part of the question, stays."""
+    """In floats; the clip, which is part of the query, stays."""
     total = np.zeros(question.model.frame.size)
     for shard in shards:
         for view in framed_views(question.model, shard, loss):

@@ -13,10 +13,10 @@ Guarantee
   columns have clips of their own, the integers :math:`c_i X_{ij}` are clipped to them, which only
   shrinks. Coordinate j is at most :math:`\min(C_2, C_\infty, R\,B_j, C_j)` for the bounds that the
   clip names (:math:`B_j`: largest entry of column j).
-* ``GradientChange``: both gradients are multiples of the same row, held within `clip`; so is their
+* ``GradientChange``: both gradients are multiples of the same row, clipped to `clip`; so is their
   difference, and its factor is truncated and capped like any other, within norm `change`.
 * A unit of several rows adds the sum of their gradients, each times the weight of its row, clipped once
-  (`queries.unit_sums`). Slopes are held within R before the sum: with weights that sum to at most 1 the
+  (`queries.unit_sums`). Slopes are clipped to R before the sum: with weights that sum to at most 1 the
   entries of column j stay within :math:`R\,B_j`. Clips of columns act on the clipped sum.
 """
 
@@ -63,7 +63,7 @@ def gradient_measure(question: Gradient, lattice: Lattice) -> SumSpec:
 
 
 def gradient_part(question: Gradient, spec: SumSpec, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
-    """The integers of one shard; those of the last question are mended where few rows changed."""
+    """The integers of one shard; those of the last query are mended where few rows changed."""
     lattice, clip, support = shard.lattice, question.clip, question.support
     pairs = shard.drawn_margins(question.w, draw)
     if lattice.facts.by_unit:
@@ -125,7 +125,7 @@ def contributions(
     *,
     sparse: bool = False,
 ) -> Iterator[Matrix]:
-    """Gradients of the chosen rows, each held within its clip, some rows at a time: **private**, for local randomisers.
+    """Gradients of the chosen rows, each clipped to its clip, some rows at a time: **private**, for local randomisers.
 
     `chosen` says of every row whether it answers. `sparse`: rows that are stored sparse and
     unshifted come as CSR matrices. Uses the charge.

@@ -4,7 +4,7 @@ Guarantee
 ---------
 ``CountWithin``: a record adds 0 or 1. Replaced (R), added or removed (A): 1.
 
-``ScoreMoments``: in the symbols of the question let :math:`b = \sqrt w\,\tilde x/Q`, so that
+``ScoreMoments``: in the symbols of the query let :math:`b = \sqrt w\,\tilde x/Q`, so that
 :math:`\|b\| \le 1`, and :math:`\eta = \sqrt w\,\psi/R`. A record adds :math:`\eta b`,
 :math:`\sqrt{B_H}\,(v/v_{\max})\,bb^\top` and :math:`\sqrt{B_M}\,\eta^2 bb^\top`. Write
 :math:`a = |\eta|\|b\| \le 1`, :math:`u = (v/v_{\max})\|b\|^2 \le 1` and :math:`B = B_H + B_M`.
@@ -34,9 +34,9 @@ record uses. Rows are truncated to :math:`2^{-42}` before they are averaged, whi
 rounding below covers.
 
 Contributions are rounded to a lattice of step h, by at most h/2 in each of D numbers: norms grow by
-:math:`h\sqrt D/2` and distances by :math:`h\sqrt D`. b is held within :math:`1 - 2^{-36}`, which
+:math:`h\sqrt D/2` and distances by :math:`h\sqrt D`. b is clipped to :math:`1 - 2^{-36}`, which
 covers the rounding of floats. Public numbers are between :math:`10^{-60}` and :math:`10^{60}`, and
-entries of rows below :math:`10^{155}`, since longer rows count as nothing: columns stay within
+entries of rows below :math:`10^{155}`, since longer rows are ignored: columns stay within
 floats, squares do not vanish beside Q, and a row whose squares overflow is shrunk to nothing.
 """
 
@@ -120,7 +120,7 @@ def moments_measure(question: ScoreMoments, lattice: Lattice) -> SumSpec:
 
 
 def _size(question: ScoreMoments, lattice: Lattice) -> int:
-    """Number of columns; refuses a question that is none."""
+    """Number of columns; refuses an invalid query."""
     support = check_support(question.model.support, lattice.facts.n_features, "features")
     check_centre(question.model.centre, support.size)
     if question.scale.shape != support.shape or not in_range(question.scale):

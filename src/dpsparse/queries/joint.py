@@ -59,7 +59,7 @@ PIECE_ENTRIES = 2**20
 
 
 def joint_measure(question: JointGradient, lattice: Lattice) -> SumSpec:
-    """Frobenius norm within the question's."""
+    """Frobenius norm within the query's."""
     weights = _weights(question, lattice)
     unit, classes = sum_unit(question.norm, weights, lattice), question.w.shape[1]
     steps = np.maximum(1, np.floor(question.norm / (RELEASE_UNITS * unit * weights))).astype(np.int64)
@@ -85,7 +85,7 @@ def joint_part(question: JointGradient, spec: SumSpec, shard: Shard, loss: Loss)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             room = norm * SLACK / (lattice.unit * np.sqrt(square) * _norms(factor))
             shrink = np.where(square > 0, np.minimum(room, 1.0), 0.0)
-            factor *= np.nan_to_num(shrink)[:, None]  # a row of zeros has room for anything
+            factor *= np.nan_to_num(shrink)[:, None]  # a row of zeros has space for anything
             factor /= step
         # S for rows whose true norm is zero, which is rounded up to almost nothing: larger factors
         # are not summed exactly
@@ -97,7 +97,7 @@ def joint_part(question: JointGradient, spec: SumSpec, shard: Shard, loss: Loss)
 def _add_by_unit(
     block: Block, lattice: Lattice, factor: Vector, clip: UnitClip, question: JointGradient, total: Integers
 ) -> None:
-    """Add the matrices of units, each held within its Frobenius norm; some units at a time."""
+    """Add the matrices of units, each clipped to its Frobenius norm; some units at a time."""
     every, starts = np.arange(lattice.facts.n_features), block.unit_starts
     step = max(1, PIECE_ENTRIES // (lattice.facts.dimension * factor.shape[1]))
     for start, stop in pieces_of(starts, block.y.size, step):
@@ -122,7 +122,7 @@ def joint_exact(question: JointGradient, shards: Sequence[Shard], loss: Loss) ->
 
 
 def _weights(question: JointGradient, lattice: Lattice) -> Vector:
-    """The weights of a question that the bounds above cover."""
+    """The weights of a query that the bounds above cover."""
     w = question.w
     if w.ndim != 2 or w.shape[0] != lattice.facts.dimension or not 1 <= w.shape[1] <= MOST_CLASSES:
         raise PrivacyError(f"a joint gradient needs {lattice.facts.dimension} coefficients for each class.")

@@ -1,7 +1,7 @@
 r"""What polishing asks: exact integer sums over a few centred features.
 
 Write :math:`a_i = x_{i,S} - \mu` for a row on a support S of m features, :math:`\phi'_i` for the
-slope of its loss at the question's model (see `centred`). What a record adds is put on a lattice by
+slope of its loss at the query's model (see `centred`). What a record adds is put on a lattice by
 truncation towards zero, which only shrinks it, and integers are summed. A record that is not finite
 adds nothing.
 
@@ -16,7 +16,7 @@ removed (A):
   :math:`N = \min(K_2 + \|c\|, \|B_S + |c|\|, \text{norm})`. R: 2N. A: N.
 * ``CentredGradient``: :math:`c\,a` with :math:`|c| \le C/\|a\|`, norm within C. R: 2C. A: C.
 * ``Curvature``: within :math:`[0, h]`, :math:`h = \beta\,\mathrm{norm}^2/m`, since the second
-  derivative is held within :math:`[0,\beta]` and f within [0, 1]. Two numbers in [0, h] differ by
+  derivative is clipped to :math:`[0,\beta]` and f within [0, 1]. Two numbers in [0, h] differ by
   at most h. R and A: h.
 * ``Gram``: :math:`b b^\top` for :math:`b = a\min(1, Q/\|a\|)`. Its Frobenius norm is
   :math:`\|b\|^2 \le Q^2`. A: :math:`Q^2`. R:
@@ -57,7 +57,7 @@ from .unit_sums import weight_of
 
 #: Steps of the lattice of rows in a Gram matrix per bound on their norm, or fewer for very many rows.
 GRAM_UNITS = 2.0**18
-#: Supports of more columns are not kept between questions: loops ask about fewer.
+#: Supports of more columns are not kept between queries: loops ask about fewer.
 KEPT_COLUMNS = 128
 
 # ------------------------------------------------------------------------------------------------ residuals and means

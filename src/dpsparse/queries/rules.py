@@ -1,4 +1,4 @@
-"""How questions are answered: for each type its reach, which is public, and its part, made where the rows are."""
+"""How queries are answered: for each type its sensitivity, which is public, and its part, made where the rows are."""
 
 from . import (  # noqa: F401  fill the table
     cells,

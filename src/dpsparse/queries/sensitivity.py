@@ -71,7 +71,7 @@ class SumSpec:
     record : float
         Most units that one record adds to one coordinate.
     coarse : int or array
-        Answers are rounded to so many units before they get noise.
+        Answers are rounded to this number of units before they get noise.
     """
 
     reach: Sensitivity

@@ -1,6 +1,6 @@
-"""The table of answers: for each type of question who answers it, filled by the files of this room.
+"""The table of answers: for each type of query who answers it, filled by the files of this package.
 
-A question that is a sum has a public `measure` (how far one record moves it, in which units) and a
+A query that is a sum has a public `measure` (how far one record moves it, in which units) and a
 private `partial_sum` (the integers of one shard, made where the rows are), which is asked for with
 a `Charge`. Nothing else is needed to answer it on any host.
 """
@@ -26,7 +26,7 @@ from .charge import NO_CHARGE, Charge, use
 from .losses import Loss
 from .sensitivity import Integers, SumSpec
 
-#: A question of the type under which it is registered. The table is keyed by types, so no annotation can name it.
+#: A query of the type under which it is registered. The table is keyed by types, so no annotation can name it.
 Asked = Any
 
 
@@ -98,11 +98,11 @@ ITERATES = frozenset({"w", "anchor", "models", "offset"})
 
 
 class SumSpecCache:
-    """Measures of the questions of one fit; the last one of each type is kept.
+    """Measures of the queries of one fit; the last one of each type is kept.
 
     Guarantee
     ---------
-    What comes back is what `measure` gives for this question: it is kept with copies of all that it
+    What comes back is what `measure` gives for this query: it is kept with copies of all that it
     was made from, and they are compared entry by entry.
 
     Parameters
@@ -137,12 +137,12 @@ def _parts(question: Asked) -> Iterator[Any]:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether two parts of a question are alike: types, numbers, arrays, shapes or None."""
+    """Whether two parts of a query are alike: types, numbers, arrays, shapes or None."""
     return a is b or (type(a) is type(b) and bool(np.array_equal(a, b)))
 
 
 def absent_record(lattice: Lattice) -> Shard:
-    """A made-up record that counts as nothing: what is wrong with a question shows on it, before anybody pays."""
+    """A synthetic record that is ignored: what is wrong with a query shows on it, before anything is paid."""
     facts, one = lattice.facts, np.zeros(1)
     x = sp.csr_matrix((1, facts.n_features)) if facts.sparse else np.zeros((1, facts.n_features))
     unread = np.zeros((1, -(-facts.counts_unread // 8)), dtype=np.uint8)
@@ -153,7 +153,7 @@ def absent_record(lattice: Lattice) -> Shard:
 
 
 def tried(question: Asked, lattice: Lattice, shard: Shard, loss: Loss) -> SumSpec | None:
-    """How a sum is counted, None of a choice; refuses a question that a made-up shard cannot answer."""
+    """How a sum is counted, None of a choice; refuses a query that this shard cannot answer."""
     if type(question) in CHOICES:
         rule = CHOICES[type(question)]
         rule.scores(question, rule.part(question, shard, loss))

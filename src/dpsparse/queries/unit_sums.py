@@ -11,14 +11,14 @@ differences of hulls, which are hulls of differences) are those over K. So what 
 holds for a unit.
 
 *Clipped sums (T2).* Row i has the whole factor
-:math:`c_i = \mathrm{trunc}(w_i\phi'_i/h)`, held within :math:`\pm\lfloor w_i 2^{50}/\|X_i\|\rfloor`. Then
+:math:`c_i = \mathrm{trunc}(w_i\phi'_i/h)`, clipped to :math:`\pm\lfloor w_i 2^{50}/\|X_i\|\rfloor`. Then
 :math:`G = \sum c_iX_i` has partial sums within :math:`2^{50}` in every coordinate: floats hold it exactly,
 in any order. It is multiplied by :math:`f = \min(1, S(1-2^{-30})/\|G\|)` and truncated entry by entry. The
 norm is the root of a sum of squares from the first column to the last, off by less than
 :math:`(d+4)2^{-53}` in relation; for :math:`d \le 2^{22}` that is below :math:`2^{-30}`, with the
 rounding of the quotient and the products. Truncation shrinks every entry. So one unit adds a vector of
 norm at most S, however many rows it has. (To truncate :math:`fc_i` and sum afterwards would be
-wrong: where the rows of a unit cancel, norms reach 1.28 S.)
+wrong: where the rows of a unit cancel, norms come to 1.28 S.)
 
 *Explicit contributions.* Rows of floats are put on a lattice of :math:`2^{-42}` of a public size times
 `headroom`, multiplied by their whole weights and added as 64-bit integers: at most :math:`2^{62}`, exact
@@ -40,7 +40,7 @@ from ..rows.units import WEIGHTS, Indices, lengths_of
 
 #: Whole numbers of a row, before its weight.
 STEPS = 2.0**42
-#: Rows are held within this many bounds before they are averaged and the mean is clipped.
+#: Rows are clipped to this many bounds before they are averaged and the mean is clipped.
 HEADROOM = 2.0**10
 #: What one row may add to the exact sum of its unit, before its weight.
 ROW_TICKS = 2.0**50
@@ -54,7 +54,7 @@ def unit_sums(values: Vector, starts: Indices, weight: Vector, size: float, head
     Parameters
     ----------
     values : array of shape (rows, numbers)
-        Held within `size` times `headroom`.
+        Clipped to `size` times `headroom`.
     starts : array of int
         First row of each unit.
     weight : array of shape (rows,)
@@ -110,7 +110,7 @@ def unit_clip(
     weights: Vector | None = None,
     support: Indices | None = None,
 ) -> UnitClip:
-    """What the sum of a unit over the coordinates of a lattice is held within, in ticks.
+    """What the sum of a unit over the coordinates of a lattice is clipped to, in ticks.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
-r"""Questions about columns: squares, absolute entries, and rows seen through public column weights.
+r"""Queries about columns: squares, absolute entries, and rows seen through public column weights.
 
 Guarantee
 ---------
 * ``WeightedGradient``: row i has an integer factor :math:`c_i` and adds :math:`h\,c_i X_{ij}` to
   coordinate j of the unweighted sum :math:`G`, in units of :math:`h = C/(a_{\min} S)` with
-  :math:`S` = ``Lattice.record_units``. The factor is held within
+  :math:`S` = ``Lattice.record_units``. The factor is clipped to
   :math:`\pm\lfloor C/(h\,\|X_i\circ a\|_2)\rfloor`, the norm rounded up, over the coordinates of
   the support (one weight for each, all positive). Hence :math:`h\,|c_i|\,\|X_i\circ a\|_2 \le C`,
   and, since :math:`a_{\min}|X_{ij}| \le \|X_i\circ a\|_2`, every :math:`|c_i X_{ij}| \le S`. The
@@ -56,7 +56,7 @@ from .unit_sums import unit_clip, unit_factors
 
 
 def checked_weights(weights: Vector, support: Indices | None, bound: float, least: float, lattice: Lattice) -> Vector:
-    """The weights of a question, one for each coordinate of its support; refuses what the bounds above do not cover."""
+    """The weights of a query, one for each coordinate of its support; refuses what the bounds above do not cover."""
     weights = np.asarray(weights, dtype=float)
     size = lattice.facts.dimension
     if support is not None:
@@ -79,7 +79,7 @@ def _gradient_weights(question: WeightedGradient, lattice: Lattice) -> Vector:
 
 
 def weighted_measure(question: WeightedGradient, lattice: Lattice) -> SumSpec:
-    """Norm within the question's."""
+    """Norm within the query's."""
     weights = _gradient_weights(question, lattice)
     units = lattice.record_units
     unit = sum_unit(question.norm, weights, lattice)

@@ -71,7 +71,7 @@ RULES[Auto.name] = Auto
 def built_in(recipe: Recipe) -> bool:
     """Whether a recipe is one of the package: exactly, and not a subclass.
 
-    Others are run on made-up rows before private ones come.
+    Others are run on synthetic rows before private ones come.
 
     >>> built_in(DPIGHT())
     True

@@ -35,7 +35,7 @@ class Auto(PrivateRecipe):
 
     .. math:: \frac{K_2}{K_\infty\sqrt s} \ge 2 \quad\text{and}\quad s < d/4,
 
-    else **dual_averaging**. Wide rows with few true coefficients are told apart by private
+    else **dual_averaging**. Wide rows with few true coefficients are distinguished by private
     selection, whose noise grows with the largest entry of a row; spiky rows (text) by Gaussian
     noise on whole gradients, which grows with the norm of a row. Without `sparsity` s is what
     select_polish would take, and dual_averaging is picked where :math:`\kappa \ge 2`, or

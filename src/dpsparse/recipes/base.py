@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar, Self, TypeGuard
 
+import numpy as np
+
 from ..core.budget import Budget
 from ..core.facts import Facts
 from ..queries.kinds import Solver
@@ -55,7 +57,7 @@ class Recipe(ABC):
         return centre(facts, facts.intercept > 0)
 
     def assumptions(self, facts: Facts) -> tuple[str, ...]:
-        """What the promise rests on, beyond the mechanisms. Here: nothing."""
+        """What the guarantee depends on, beyond the mechanisms. Here: nothing."""
         return ()
 
 
@@ -91,3 +93,15 @@ def has_budget(recipe: Recipe) -> TypeGuard[PrivateRecipe]:
 def has_none(recipe: Recipe) -> TypeGuard[Baseline]:
     """Whether a recipe is a baseline."""
     return not recipe.private
+
+
+def check_positive(value: float | None, what: str) -> None:
+    """Refuse a hyper-parameter that is not a positive finite number."""
+    if value is not None and not (isinstance(value, int | float) and np.isfinite(value) and value > 0):
+        raise ValueError(f"{what} must be a positive number or None, got {value!r}.")
+
+
+def check_whole(value: int | None, what: str) -> None:
+    """Refuse a hyper-parameter that is not a positive integer."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1):
+        raise ValueError(f"{what} must be a positive integer or None, got {value!r}.")

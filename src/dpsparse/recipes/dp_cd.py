@@ -11,9 +11,8 @@ from ..algorithms.constants import PAPERS
 from ..core.budget import Budget
 from ..core.errors import BudgetError
 from ..core.facts import Facts
-from .base import PrivateRecipe
-from .defaults.curvature import CURVATURES, column_squares, residual_bound, signal
-from .defaults.fields import check_positive, check_whole
+from .base import PrivateRecipe, check_positive, check_whole
+from .defaults.curvature import CURVATURES, column_squares, residual_limit, signal
 from .defaults.theory import budget_of, prescribed
 
 
@@ -136,7 +135,7 @@ class DPCD(PrivateRecipe):
         squares = column_squares(facts, budget, self.curvature)
         d, seen = facts.dimension, signal(facts, squares, budget, budget.as_mu())
         least = PAPERS.pair.cd_residual[not facts.target.classes]
-        residual = residual_bound(facts, seen / (PAPERS.cd_records * math.sqrt(d)), least)
+        residual = residual_limit(facts, seen / (PAPERS.cd_records * math.sqrt(d)), least)
         residual = self.clip / facts.norm_bound if self.clip else residual
         reach = PAPERS.cd_reach * seen * facts.target.typical / residual
         return RandomCD(

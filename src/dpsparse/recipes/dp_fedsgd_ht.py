@@ -41,7 +41,7 @@ class DPFedSGDHT(PrivateRounds):
     ---------
     Rounds times K Gaussian answers on Poisson samples of the rows of a site, record norm C,
     composed by their privacy loss distributions: each site prices all of them before it starts, and
-    its promise holds whatever the server and the other sites do. Averages and thresholds are
+    its guarantee holds whatever the server and the other sites do. Averages and thresholds are
     post-processing.
 
     Deviations

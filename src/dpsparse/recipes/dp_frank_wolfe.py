@@ -10,8 +10,7 @@ from ..algorithms.constants import PAPERS, STEPS
 from ..algorithms.frank_wolfe import FrankWolfe
 from ..core.budget import Budget
 from ..core.facts import Clip, Facts
-from .base import PrivateRecipe
-from .defaults.fields import check_positive, check_whole
+from .base import PrivateRecipe, check_positive, check_whole
 from .defaults.sparsity import default_sparsity
 from .defaults.theory import budget_of, prescribed
 
@@ -43,7 +42,7 @@ class DPFrankWolfe(PrivateRecipe):
     clip : float or None
         l2 clip of one row's gradient. None: :math:`R K_2` with R = 0.25 for classes and a fifth of
         a typical residual (target_bound/15) for regression, more where the budget is so large that
-        noise is no concern. Entries are clipped to :math:`R\min(K_\infty, K_2/5)`, by shrinking
+        noise is harmless. Entries are clipped to :math:`R\min(K_\infty, K_2/5)`, by shrinking
         the row's factor.
     entry_clip : float or None
         Bound on the entries of one row's gradient. None: as above.

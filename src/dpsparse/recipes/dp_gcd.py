@@ -13,9 +13,8 @@ from ..core.budget import Budget
 from ..core.errors import BudgetError
 from ..core.facts import Facts
 from ..core.plan import Noise
-from .base import PrivateRecipe
-from .defaults.curvature import CURVATURES, column_squares, relaxation, residual_bound, signal
-from .defaults.fields import check_positive, check_whole
+from .base import PrivateRecipe, check_positive, check_whole
+from .defaults.curvature import CURVATURES, column_squares, relaxation, residual_limit, signal
 from .defaults.theory import budget_of, prescribed
 
 RULES = ("auto", "gs", "gs-s", "gs-r", "gs-q")
@@ -30,7 +29,7 @@ class DPGCD(PrivateRecipe):
         w_{t+1,j_t} = \mathrm{prox}_{\gamma\psi/H_j}\Bigl(w_{t,j_t} - \tfrac{\gamma}{H_j}\bigl(
         \tfrac1n\textstyle\sum_i \mathrm{clip}\,g_{ij}(w_t) + \text{noise} + \lambda_2 w_{t,j_t}\bigr)\Bigr)
 
-    with :math:`H_j = M_j + \lambda_2`: each step privately chooses the coordinate that promises
+    with :math:`H_j = M_j + \lambda_2`: each step privately chooses the coordinate whose step guarantees
     most, and moves only that one. The intercept is one more coordinate of the choice. With
     ``sparsity=s``, once s coefficients are nonzero only those (and the intercept) stay candidates;
     without it the model has at most as many nonzeros as there are steps.
@@ -39,7 +38,7 @@ class DPGCD(PrivateRecipe):
     ----------
     steps : int or None
         Number of steps T. None: :math:`T = q n\sqrt{\rho v}/(\kappa\ln d)`, rounded, within 1..100,
-        or a tenth of it, up to 1000, where that is more: then noise is no concern, and the loop
+        or a tenth of it, up to 1000, where that is more: then noise is harmless, and the loop
         goes on towards the optimum. :math:`\rho` is the budget in zCDP,
         :math:`v = M_j/(\beta_0 B_j^2)` (1 where curvatures are private), q = 1/4 for classes and 1
         otherwise: about as many choices among d columns as the noise lets be right.
@@ -55,7 +54,7 @@ class DPGCD(PrivateRecipe):
     rule : {"auto", "gs", "gs-r", "gs-s", "gs-q"}
         What the choice compares, on a scale where all coordinates are equally sensitive: the
         gradient alone; the length of the proximal step :math:`\sqrt{H_j}|\Delta_j|`; the smallest
-        subgradient over :math:`\sqrt{H_j}`; the root of twice the promised decrease. Without l1 or
+        subgradient over :math:`\sqrt{H_j}`; the root of twice the guaranteed decrease. Without l1 or
         a box they are the same. ``auto``: the gradient alone until a coordinate is chosen a second
         time, then the proximal step. An l1 penalty takes its part of every score and nothing of the
         noise, so that the other rules choose worse at first; the gradient alone cannot tell a
@@ -86,7 +85,7 @@ class DPGCD(PrivateRecipe):
     Deviations
     ----------
     Theorem 4.2 of [M23]_ is not proven and its per-step claim is false: noise inside the absolute
-    value costs twice the stated epsilon' for equal scales, and up to the number of rivals times it
+    value costs twice the stated epsilon' for equal scales, and up to the number of candidates times it
     for unequal :math:`L_j/\sqrt{M_j}` (measured on logistic data: 6.9 epsilon'). The rule GS-q is
     printed without noise, GS-s and GS-r share one noise with the update, and :math:`M_j` comes from
     the data for free. We add Gumbel noise to scores of equal sensitivity (GS-q through
@@ -183,7 +182,7 @@ class DPGCD(PrivateRecipe):
         squares = column_squares(facts, budget, self.curvature)
         seen = signal(facts, squares, budget, math.sqrt(budget.as_rho())) / math.log(max(facts.dimension, 3))
         residual = (
-            self.clip / facts.norm_bound if self.clip else residual_bound(facts, seen / PAPERS.cd_records, least=0.5)
+            self.clip / facts.norm_bound if self.clip else residual_limit(facts, seen / PAPERS.cd_records, least=0.5)
         )
         gaussian = GreedyCD(
             rule=self.rule,

@@ -13,8 +13,7 @@ from ..algorithms.constants import PAPERS, STEPS
 from ..algorithms.steps import FixedSteps, PacedSteps
 from ..core.budget import Budget
 from ..core.facts import Clip, Facts
-from .base import PrivateRecipe
-from .defaults.fields import check_positive, check_whole
+from .base import PrivateRecipe, check_positive, check_whole
 from .defaults.schedules import DefaultSchedule, path_per_clip
 from .defaults.sparsity import default_sparsity
 from .defaults.theory import budget_of, prescribed
@@ -37,7 +36,7 @@ class DPIGHT(PrivateRecipe):
         A number: the step of each turn, and the loop is the papers'. None: as in `DPSGD` (dense);
         for peeling a path of :math:`\eta_t = \eta_0(1 - t/T)` a selection, with
         :math:`\eta_0 = a \min(1, 20/T)\, d/(\beta_0 K_2^2)` (:math:`a` = 2.5 for regression, 0.5
-        for classes), longer where the noise allows it; it is walked in up to eight steps on what
+        for classes), longer where the noise allows it; it is taken in up to eight steps on what
         was selected, as long as the released answers allow (`algorithms.steps.PacedSteps`).
     clip : float or None
         l2 clip C of one row's gradient. None: as in `DPSGD` (dense); :math:`C = R K_2` with

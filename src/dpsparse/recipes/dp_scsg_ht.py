@@ -44,11 +44,11 @@ class DPSCSGHT(PrivateEpochs):
     change_clip : float or None
         Largest change a of a row's gradient since the snapshot, in clips. Changes are clipped at
         :math:`C_\Delta = \min(aC,\; \beta_0 K^2\|w-\tilde w\|_2,\; \beta_0 K B_\infty\|w-\tilde w\|_1)`,
-        which is public, and never below :math:`2^{-20}C`. At 2 no change is held back. None: 0.2
+        which is public, and never below :math:`2^{-20}C`. At 2 no change is damped. None: 0.2
         while the answers prove no more curvature h than uncorrelated columns have, which holds back
         a few and saves much noise; :math:`0.2\sqrt{hd/(\beta_0K_2^2)}` where they do, up to 2: a
         snapshot that went stale must be contradicted; and up to 2 where the budget is so large that
-        noise is no concern.
+        noise is harmless.
     snapshot_share : float
         Part of the budget (of rho) that pays for the snapshots.
     sparsity : int or None

@@ -10,15 +10,14 @@ from ..algorithms.constants import PAPERS
 from ..algorithms.sgd import SGD
 from ..core.budget import Budget
 from ..core.facts import Facts
-from .base import PrivateRecipe
-from .defaults.fields import check_positive, check_whole
+from .base import PrivateRecipe, check_positive, check_whole
 from .defaults.schedules import DefaultSchedule, batches, check_schedule, default_rate
 from .defaults.theory import budget_of, prescribed
 
 
 @dataclass(frozen=True, kw_only=True)
 class DPSGD(PrivateRecipe):
-    r"""Private stochastic gradient descent, with proximal steps for penalties (the rival DP-SGD of [MBST23]_).
+    r"""Private stochastic gradient descent, with proximal steps for penalties (the baseline DP-SGD of [MBST23]_).
 
     .. math:: w_{t+1} = \mathrm{prox}_{\eta\psi}\Bigl(w_t - \eta\bigl(\tfrac{1}{qn}\textstyle\sum_{i \in B_t}
               \mathrm{clip}_C\,g_i(w_t) + \text{noise}\bigr)\Bigr), \qquad P(i \in B_t) = q
@@ -32,7 +31,7 @@ class DPSGD(PrivateRecipe):
     steps : int or None
         Turns T: gradients that are asked for. More cost no privacy at the same path, only time.
         None: as many as read :math:`10^9` entries, within 30..200, and at most
-        :math:`(n\mu/4\kappa)^2`; up to five times as many where noise is no concern
+        :math:`(n\mu/4\kappa)^2`; up to five times as many where noise is harmless
         (`recipes.defaults.schedules`).
     step_size : float or None
         Constant step, one for each turn. None: the path ends where the noise that it gathers
@@ -43,7 +42,7 @@ class DPSGD(PrivateRecipe):
     clip : float or None
         l2 clip C of one row's gradient. None: :math:`R K_2` with R = 0.3 for classes and a fifth of
         a typical residual (target_bound/15) for regression, more where the budget is so large that
-        noise is no concern, and doubled on the way where released answers show that it is none
+        noise is harmless, and doubled on the way where released answers show that it is harmless
         (`PacedSteps`): noise follows the clip, so the price stays.
     batch_size : float, tuple of float, or None
         Expected rows :math:`qn` of a batch, or one number for each step: a public schedule. 1 is
@@ -63,7 +62,7 @@ class DPSGD(PrivateRecipe):
     ----------
     [MBST23]_ prints neither sampler nor noise of its DP-SGD; batches of one drawn in order have no
     amplification that adaptive composition could use, so we sample by independent coins. Clips were
-    tuned there on the private data, unpaid.
+    tuned there on the private data, without paying for it.
 
     References
     ----------

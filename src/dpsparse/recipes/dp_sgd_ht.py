@@ -9,8 +9,7 @@ from typing import ClassVar
 from ..algorithms.sgd import SGD
 from ..core.budget import Budget
 from ..core.facts import Facts, Penalty
-from .base import PrivateRecipe
-from .defaults.fields import check_positive, check_whole
+from .base import PrivateRecipe, check_positive, check_whole
 from .defaults.schedules import DefaultSchedule, batches, check_schedule, default_rate
 from .defaults.sparsity import kept
 from .defaults.theory import budget_of, prescribed
@@ -41,7 +40,7 @@ class DPSGDHT(PrivateRecipe):
 
     Deviations
     ----------
-    Theorem 4.1 of [L22]_ rests on a lemma for :math:`\alpha \le -\log(2.5\tau)` and
+    Theorem 4.1 of [L22]_ depends on a lemma for :math:`\alpha \le -\log(2.5\tau)` and
     :math:`\sigma^2 \ge 1.5\Delta^2`, which no batch size and no T satisfies at epsilon 2 on any of
     its data sets, nor with the 20 epochs of its tables at any epsilon. Its
     :math:`\sigma^2 = 40\alpha l^2 T/(n^2\epsilon)` does not contain the batch size: with batches of

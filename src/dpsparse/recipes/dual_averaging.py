@@ -34,8 +34,8 @@ class DualAveraging(PrivateRecipe):
     model in x. Dense rows have P = 1/2 and one noisy mean length. For documents (sparse rows that
     are long in few of many columns, by their bounds) P starts at 0.45 and follows the answers that
     the path was given (`dpsparse.algorithms.signal_test`): where signal grows with frequency,
-    frequent columns are held back less. That takes the energies of at most 16 buckets of columns in
-    place of the mean length, and no other question. Where a noisy count finds the rarer of two
+    frequent columns are damped less. That takes the energies of at most 16 buckets of columns in
+    place of the mean length, and no other query. Where a noisy count finds the rarer of two
     classes below 15 %, weights start at three times the mean, since columns that are frequent in a
     rare class are what finds it, and the path of documents is longer by 1.35. (2) The loop: steps
     fall linearly, every turn's budget is proportional to its step, so the noise in Z depends on the
@@ -139,7 +139,7 @@ class DualAveraging(PrivateRecipe):
 
     def solver(self, facts: Facts, budget: Budget) -> Loop:
         """The loop with the rules of the docstring."""
-        rule = Rule.of(facts)
+        rule = AveragingRule.of(facts)
         d = facts.n_features
         few = facts.sparsity is not None and facts.sparsity < d / 4
         columns = weighting(facts, budget, rule) if self.weights == "private" else None
@@ -197,7 +197,7 @@ class DualAveraging(PrivateRecipe):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class AveragingRule:
     """What depends on the kind of target and of rows, by the names and meanings of `constants/dual_averaging.toml`."""
 
     first_clip: float
@@ -217,7 +217,7 @@ class Rule:
     every: int
 
     @classmethod
-    def of(cls, facts: Facts) -> Rule:
+    def of(cls, facts: Facts) -> AveragingRule:
         """For these facts."""
         target = "many_class" if facts.target.joint else "class" if facts.target.classes else "number"
         ending = "_documents" if facts.documents else "s" if target == "number" else "es"
@@ -228,7 +228,7 @@ class Rule:
         return (self.short_clip if again else self.first_clip) if weighted else self.plain_clip
 
 
-def weighting(facts: Facts, budget: Budget, rule: Rule) -> Weighting:
+def weighting(facts: Facts, budget: Budget, rule: AveragingRule) -> Weighting:
     """Means count from twice the standard deviation of their noise on.
 
     Two classes are counted if there is an intercept.

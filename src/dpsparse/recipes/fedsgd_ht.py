@@ -11,10 +11,9 @@ from ..algorithms.sgd import SGD
 from ..algorithms.steps import FixedSteps, SampledSecantSteps
 from ..core.facts import Clip, Facts, Penalty
 from ..core.plan import Noise
-from .base import Baseline
-from .defaults.federated import LOCAL_STEPS
-from .defaults.fields import check_positive, check_whole
+from .base import Baseline, check_positive, check_whole
 from .defaults.schedules import batches, check_batch
+from .private_rounds import LOCAL_STEPS
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,7 @@ from ..algorithms.coordinates import ColumnSquares
 from ..algorithms.gcd import GreedyCD
 from ..core.facts import Facts
 from ..core.plan import Noise
-from .base import Baseline
-from .defaults.fields import check_positive, check_whole
+from .base import Baseline, check_positive, check_whole
 from .dp_gcd import RULES
 
 

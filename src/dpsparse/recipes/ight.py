@@ -10,9 +10,8 @@ from ..algorithms.steps import FixedSteps, SecantSteps
 from ..core.facts import Clip, Facts
 from ..core.plan import Noise
 from ..queries.kinds import Solver
-from .base import Baseline
+from .base import Baseline, check_positive, check_whole
 from .defaults.converged import settle
-from .defaults.fields import check_positive, check_whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +30,7 @@ class IGHT(Baseline):
         None, or a given `step_size` or `radius`: the steps alone.
     restart : bool
         A second start, from the largest coefficients of the minimiser on all columns; the better of
-        the two is returned. Off, since this is the twin of `DPIGHT`, which goes to the optimum that
+        the two is returned. Off, since this is the non-private baseline of `DPIGHT`, which goes to the optimum that
         plain steps find, and since it seldom helps: on california with 4 coefficients the loss
         falls by 14 %, on meltingpoint, covtype, pneumonia and mnist not at all. For figures that
         measure a gap to the least loss give True; it costs little time. No search proves that there
@@ -44,7 +43,7 @@ class IGHT(Baseline):
 
     References
     ----------
-    Wang and Gu, IJCAI 2019, the non-private rival of Algorithm 1.
+    Wang and Gu, IJCAI 2019, the non-private comparison method of Algorithm 1.
     """
 
     name: ClassVar[str] = "ight"

@@ -13,8 +13,7 @@ from ..algorithms.steps import FixedSteps, SecantSteps
 from ..core.budget import Budget
 from ..core.facts import Clip, Facts, Penalty
 from ..core.plan import Noise
-from .base import PrivateRecipe
-from .defaults.fields import check_positive, check_whole
+from .base import PrivateRecipe, check_positive, check_whole
 from .defaults.reports import LABELS, check_mechanism, label_deviation, label_threshold
 from .defaults.theory import prescribed
 
@@ -56,7 +55,7 @@ class LabelLDPIHT(PrivateRecipe):
     ---------
     Each label is epsilon-LDP (``gaussian``: :math:`(\epsilon,\delta)`) for any two labels within
     the bounds, to which labels are clipped on the device. Features get **no protection**. With
-    several classes every model tells one class from the rest, and a change of class moves two
+    several classes every model distinguishes one class from the rest, and a change of class moves two
     labels: each is randomised at epsilon/2.
 
     Deviations

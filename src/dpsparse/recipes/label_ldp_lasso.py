@@ -10,8 +10,7 @@ from ..algorithms.label import OnLabels
 from ..algorithms.proximal import AcceleratedProximal
 from ..core.budget import Budget
 from ..core.facts import Facts, Penalty
-from .base import PrivateRecipe
-from .defaults.fields import check_positive, check_whole
+from .base import PrivateRecipe, check_positive, check_whole
 from .defaults.reports import LABELS, check_mechanism, label_threshold, report_epsilon
 
 

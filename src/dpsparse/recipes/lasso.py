@@ -9,8 +9,7 @@ from typing import ClassVar
 from ..algorithms.constants import PAPERS
 from ..algorithms.proximal import AcceleratedProximal
 from ..core.facts import Facts, Penalty
-from .base import Baseline
-from .defaults.fields import check_positive, check_whole
+from .base import Baseline, check_positive, check_whole
 
 
 @dataclass(frozen=True, kw_only=True)

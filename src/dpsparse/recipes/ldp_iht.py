@@ -12,8 +12,7 @@ from ..algorithms import IHT
 from ..algorithms.steps import FixedSteps, PacedSteps
 from ..core.budget import Budget
 from ..core.facts import Clip, Facts
-from .base import PrivateRecipe
-from .defaults.fields import check_positive, check_whole
+from .base import PrivateRecipe, check_positive, check_whole
 from .defaults.reports import VECTORS, check_mechanism, report_epsilon, report_error, vectors
 from .defaults.schedules import kept_norm, path_within
 from .defaults.theory import prescribed
@@ -67,7 +66,7 @@ class LDPIHT(PrivateRecipe):
     ---------
     Each report is epsilon-LDP for the whole record (``gaussian``: :math:`(\epsilon,\delta)`), for
     any two records, since gradients are clipped on the device. Everybody gives one report, and
-    groups do not depend on records, so that is the whole cost: the promise holds against the server
+    groups do not depend on records, so that is the whole cost: the guarantee holds against the server
     too. Neighbours exchange one person's record; that a person takes part is not hidden.
 
     Deviations

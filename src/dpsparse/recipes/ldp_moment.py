@@ -8,8 +8,7 @@ from typing import ClassVar
 from ..algorithms import IHT
 from ..core.budget import Budget
 from ..core.facts import Clip, Facts
-from .base import PrivateRecipe
-from .defaults.fields import check_positive, check_whole
+from .base import PrivateRecipe, check_positive, check_whole
 from .defaults.reports import VECTORS, check_mechanism, vectors
 from .ldp_iht import LDPIHT
 
@@ -38,7 +37,7 @@ class LDPMoment(PrivateRecipe):
 
     Guarantee
     ---------
-    Each report is epsilon-LDP for the whole record, for any data: the promise does not rest on the
+    Each report is epsilon-LDP for the whole record, for any data: the guarantee does not depend on the
     design. That the *estimate* means something does, which is why ``accept=("known-design",)`` is
     asked for.
 
@@ -92,7 +91,7 @@ class LDPMoment(PrivateRecipe):
         )
 
     def assumptions(self, facts: Facts) -> tuple[str, ...]:
-        """What makes the estimate one; the promise holds without it."""
+        """What makes the estimate one; the guarantee holds without it."""
         return (
             f"the features are independent and uniform on -{facts.feature_bound:g}, "
             f"{facts.feature_bound:g} (known-design): "

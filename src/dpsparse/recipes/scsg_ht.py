@@ -11,10 +11,9 @@ from ..algorithms.steps import FixedSteps, SampledSecantSteps
 from ..core.facts import Clip, Facts
 from ..core.plan import Noise
 from ..queries.kinds import Solver
-from .base import Baseline
+from .base import Baseline, check_positive, check_whole
 from .defaults.converged import settle
 from .defaults.epochs import check_option, length_seed
-from .defaults.fields import check_positive, check_whole
 from .defaults.schedules import check_batch, participation
 
 
@@ -83,7 +82,7 @@ class SCSGHT(ExactEpochs):
 
     References
     ----------
-    Liang, Tong, Zhu and Bi, AAAI 2020. The rival of Liang et al., Algorithm 2.
+    Liang, Tong, Zhu and Bi, AAAI 2020. The comparison method of Liang et al., Algorithm 2.
     """
 
     name: ClassVar[str] = "scsg_ht"

@@ -14,8 +14,7 @@ from ..algorithms.polish_schedule import Rule, log_features
 from ..algorithms.select_polish import SelectAndPolish
 from ..core.budget import Budget
 from ..core.facts import Facts
-from .base import PrivateRecipe
-from .defaults.fields import check_positive, check_whole
+from .base import PrivateRecipe, check_positive, check_whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +35,7 @@ class SelectPolish(PrivateRecipe):
     clear of its noise is believed, and the number of coordinates follows from public facts and the
     size of a typical entry, which is asked first.
 
-    With :math:`\rho` the zCDP budget that implies the promise (for planning only: noise comes from
+    With :math:`\rho` the zCDP budget that implies the guarantee (for planning only: noise comes from
     the price of the plan, which is 10 to 35 % more generous), :math:`K_2, K_\infty` the bounds on a
     row's norm and entries, s the sparsity:
 

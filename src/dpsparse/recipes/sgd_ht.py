@@ -11,9 +11,8 @@ from ..algorithms.steps import FixedSteps, SampledSecantSteps
 from ..core.facts import Clip, Facts, Penalty
 from ..core.plan import Noise
 from ..queries.kinds import Solver
-from .base import Baseline
+from .base import Baseline, check_positive, check_whole
 from .defaults.converged import settle
-from .defaults.fields import check_positive, check_whole
 from .defaults.schedules import batches, check_schedule
 
 
@@ -39,8 +38,8 @@ class SGDHT(Baseline):
 
     References
     ----------
-    Nguyen, Needell and Woolf, 2017; growing batches: Zhou, Yuan and Feng, NeurIPS 2018. The rival
-    of Liang et al., Algorithm 1.
+    Nguyen, Needell and Woolf, 2017; growing batches: Zhou, Yuan and Feng, NeurIPS 2018. A comparison
+    method of Liang et al., Algorithm 1.
     """
 
     name: ClassVar[str] = "sgd_ht"

@@ -11,14 +11,13 @@ from ..algorithms.two_stage import SelectMinimise
 from ..core.budget import Budget
 from ..core.facts import Clip, Facts
 from ..queries.minimisers import RECORDS, refuse_condition
-from .base import PrivateRecipe
-from .defaults.fields import check_positive, check_whole
+from .base import PrivateRecipe, check_positive, check_whole
 from .defaults.screening import (
     check_mechanism,
     check_part,
     require_convex,
-    residual_bound,
     screening,
+    slope_limit,
     support_norm,
     typical_norm,
 )
@@ -92,7 +91,7 @@ class TwoStage(PrivateRecipe):
 
     References
     ----------
-    .. [KST12] Kifer, Smith and Thakurta, COLT 2012; the rival "two stage" of Wang and Gu, IJCAI 2019 and AAAI 2020.
+    .. [KST12] Kifer, Smith and Thakurta, COLT 2012; "two stage" in Wang and Gu, IJCAI 2019 and AAAI 2020.
     """
 
     name: ClassVar[str] = "two_stage"
@@ -150,7 +149,7 @@ class TwoStage(PrivateRecipe):
         m = math.sqrt(2 * (1 - self.selection) * rho)
         generous = min(max(1.0, m / 2), 4.0)
         K = self.row_clip or support_norm(facts, s)
-        R = self.residual or residual_bound(facts, 1.0)
+        R = self.residual or slope_limit(facts, 1.0)
         L = self.clip or R * min(K, generous * typical_norm(facts, s))
         ridge = facts.n_rows * (facts.penalty.l2 + (self.ridge or 0.0))
         if ridge == 0:

@@ -1,4 +1,4 @@
-"""The coefficients of a fitted model as a picture, with intervals where there are some."""
+"""A fitted model as a picture: coefficients with intervals, the effect of a column, survival curves."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from ..estimators.intervals import Intervals
     from ..estimators.linear import SparseLinear
+    from ..estimators.survival import SparseSurvival
 
 #: Coefficients that are drawn, the largest first.
 MOST = 30
@@ -24,7 +25,7 @@ CAVEAT = "#b00020"
 def plot_coefficients(model: SparseLinear, where: str | PathLike[str] | Axes | None) -> Axes:
     """Draw the selected coefficients as level bars, the largest on top, or as intervals.
 
-    What carries no promise says so in red.
+    What carries no guarantee says so in red.
 
     Parameters
     ----------
@@ -57,9 +58,7 @@ def plot_coefficients(model: SparseLinear, where: str | PathLike[str] | Axes | N
         axes.invert_yaxis()
         left = len(model.support_) - len(chosen)
         title = f"{model.statement_.recipe}: {len(model.support_)} features" + (f", {left} not drawn" if left else "")
-        axes.set_title(title, fontsize=10)
-        if not model.statement_.private:
-            axes.set_title(f"NO PROMISE. {title}", color=CAVEAT, fontsize=10)
+        _set_title(axes, title, model)
         return axes
 
 
@@ -84,3 +83,41 @@ def plot_shape(shape: ShapeFunction, where: str | PathLike[str] | Axes | None) -
         kind = "line" if shape.kind == "line" else f"{shape.kind}, {shape.terms} terms"
         axes.set_title(f"{shape.column}: {kind}", fontsize=10)
         return axes
+
+
+#: Points of a curve in each interval of the life table.
+POINTS = 8
+
+
+def plot_survival(model: SparseSurvival, X: object, where: str | PathLike[str] | Axes | None) -> Axes:
+    """Draw the probability of no event up to each time, one curve for each row.
+
+    What carries no guarantee says so in red.
+
+    Parameters
+    ----------
+    model : SparseSurvival
+        Fitted.
+    X : array or frame of shape (rows, n_features)
+    where : path, matplotlib Axes or None
+        None: the current axes of pyplot.
+    """
+    times = np.linspace(0.0, float(model.baseline_.times[-1]), POINTS * model.baseline_.hazard.size + 1)
+    curves = model.predict_survival(X, times)
+    with axes_at(where) as axes:
+        for number, curve in enumerate(curves, start=1):
+            axes.plot(times, curve, label=f"row {number}")
+        axes.set_xlabel("time")
+        axes.set_ylabel("probability of no event")
+        axes.set_ylim(0.0, 1.02)
+        if len(curves) > 1:
+            axes.legend(frameon=False)
+        _set_title(axes, "survival, with the noise of privacy in it", model)
+        return axes
+
+
+def _set_title(axes: Axes, title: str, model: SparseLinear) -> None:
+    if model.statement_.private:
+        axes.set_title(title, fontsize=10)
+    else:
+        axes.set_title(f"NO GUARANTEE. {title}", color=CAVEAT, fontsize=10)

@@ -1,4 +1,4 @@
-"""What a verdict rests on: one check for each thing that statement, file, ledger, audit, scores and planner can say."""
+"""What a verdict depends on: one check for each fact of statement, file, ledger, audit, scores and planner."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ TOLERANCE = 1e-6
 
 
 def promise_check(statement: Statement) -> ReleaseCheck:
-    """Whether there is a promise, and which."""
+    """Whether there is a guarantee, and which."""
     if not statement.private:
-        said = "It carries no promise to anyone in the data. The caveats say why."
+        said = "It carries no guarantee to anyone in the data. The caveats say why."
         return ReleaseCheck("Promise", Status.NO, said, "statement")
     said = f"({statement.epsilon:.4g}, {statement.delta:.2g})-differential privacy, {statement.adjacency}."
     return ReleaseCheck("Promise", Status.YES, said, "statement")
 
 
 def caveat_checks(statement: Statement) -> list[ReleaseCheck]:
-    """Every caveat of a statement; one that voids the promise is a no."""
+    """Every caveat of a statement; one that voids the guarantee is a no."""
     light = Status.WAIT if statement.private else Status.NO
     return [ReleaseCheck("Caveat", light, f"{caveat}.", "statement") for caveat in statement.caveats]
 
@@ -55,14 +55,14 @@ def file_check(digest: str | None, edited: bool) -> ReleaseCheck:
             "No file was looked at: this page is about a model in memory. Save it, and run dpsparse report on the file."
         )
         return ReleaseCheck("File", Status.WAIT, said, "none")
-    return ReleaseCheck("File", Status.YES, "It is as it was saved: its digest fits.", "digest of the file")
+    return ReleaseCheck("File", Status.YES, "It is as it was saved: its checksum matches.", "digest of the file")
 
 
 def settings_check(model: object, inner: SparseLinear, statement: Statement, planned: Planned | None) -> ReleaseCheck:
-    """Whether the stored settings, planned again without data, allow what the statement promises."""
+    """Whether the stored settings, planned again without data, allow what the statement guarantees."""
     source = "settings in the model, planned again"
     if not statement.private:
-        return ReleaseCheck("Settings", Status.OPEN, "Not compared: there is no promise to compare them with.", source)
+        return ReleaseCheck("Settings", Status.OPEN, "Not compared: there is no guarantee to compare with.", source)
     seeds = [one for one in (getattr(model, "random_state", None), inner.random_state) if one is not None]
     if seeds:
         said = "The settings hold a seed, and the statement claims privacy: one of them was changed."
@@ -85,10 +85,10 @@ def settings_check(model: object, inner: SparseLinear, statement: Statement, pla
         said = "The settings give another delta than the statement, so their prices were not compared."
         return ReleaseCheck("Settings", Status.WAIT, said, source)
     if model is inner and price > statement.epsilon * (1 + TOLERANCE):
-        said = f"The settings cost epsilon = {price:.6g}, and the statement promises {statement.epsilon:.6g}."
+        said = f"The settings cost epsilon = {price:.6g}, and the statement guarantees {statement.epsilon:.6g}."
         return ReleaseCheck("Settings", Status.NO, said, source)
     return ReleaseCheck(
-        "Settings", Status.YES, "They cost no more than the statement promises, and hold no seed.", source
+        "Settings", Status.YES, "They cost no more than the statement guarantees, and hold no seed.", source
     )
 
 
@@ -142,7 +142,7 @@ def ledger_check(statement: Statement, ledger: Ledger | None) -> tuple[ReleaseCh
         )
     except (LedgerError, DataError) as error:
         return ReleaseCheck("Ledger", Status.NO, str(error), "ledger"), None
-    said = f"Entry {entry.number} of dataset {entry.dataset!r} paid for this promise; the whole ledger verifies."
+    said = f"Entry {entry.number} of dataset {entry.dataset!r} paid for this guarantee; the whole ledger verifies."
     return ReleaseCheck("Ledger", Status.YES, said, "ledger"), found
 
 
@@ -153,15 +153,15 @@ def audit_check(recipe: str | None, audit: Mapping[str, Any] | None) -> ReleaseC
     """
     if audit is None:
         said = (
-            "No audit was given. The promise rests on proofs and on the tests of the software; "
+            "No audit was given. The guarantee depends on proofs and on the tests of the software; "
             "an audit would attack this recipe."
         )
         return ReleaseCheck("Audit", Status.OPEN, said, "none")
     verdict = audit.get("verdict")
     if audit.get("violated") or verdict == "VIOLATED":
-        return ReleaseCheck("Audit", Status.NO, "An attack did better than the promise allows.", "audit")
+        return ReleaseCheck("Audit", Status.NO, "An attack did better than the guarantee allows.", "audit")
     if audit.get("void"):
-        return ReleaseCheck("Audit", Status.NO, "The audit was of something that carries no promise.", "audit")
+        return ReleaseCheck("Audit", Status.NO, "The audit was of something that carries no guarantee.", "audit")
     if not isinstance(verdict, str) or audit.get("violated") is not False:
         said = "What was given as an audit has no verdict that can be read."
         return ReleaseCheck("Audit", Status.WAIT, said, "audit")
@@ -170,18 +170,18 @@ def audit_check(recipe: str | None, audit: Mapping[str, Any] | None) -> ReleaseC
         said = f"The audit is of {target or 'something that it does not name'}, and this model was made by {recipe}."
         return ReleaseCheck("Audit", Status.WAIT, said, "audit")
     return ReleaseCheck(
-        "Audit", Status.YES, f"No attack did better than the promise allows (verdict: {verdict}).", "audit"
+        "Audit", Status.YES, f"No attack did better than the guarantee allows (verdict: {verdict}).", "audit"
     )
 
 
 def score_check(scores: Mapping[str, Any] | None) -> list[ReleaseCheck]:
-    """Whether scores that are shown carry a promise to the people in the test rows."""
+    """Whether scores that are shown carry a guarantee to the people in the test rows."""
     if scores is None:
         return []
     if not scores["statement"]["private"]:
-        said = "The scores on this page carry no promise to the people in the test rows. Do not release them."
+        said = "The scores on this page carry no guarantee to the people in the test rows. Do not release them."
         return [ReleaseCheck("Scores", Status.WAIT, said, "statement of the scores")]
-    return [ReleaseCheck("Scores", Status.YES, "They carry a promise of their own.", "statement of the scores")]
+    return [ReleaseCheck("Scores", Status.YES, "They carry a guarantee of their own.", "statement of the scores")]
 
 
 def usefulness_check(planned: Planned | None, scores: Mapping[str, Any] | None) -> ReleaseCheck:

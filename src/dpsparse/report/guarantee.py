@@ -32,14 +32,14 @@ class AttackerGain:
 
 
 def tradeoff(statement: Statement, alphas: Vector) -> Vector:
-    """The least part that an attacker misses, at each part that they accuse wrongly; 0 where nothing is promised."""
+    """The least part that an attacker misses, at each part that they accuse wrongly; 0 where nothing is guaranteed."""
     if not statement.private:
         return np.zeros_like(alphas)
     return least_missed(alphas, statement.epsilon, statement.delta, statement.mu)
 
 
 def learned(statement: Statement) -> AttackerGain:
-    """The picture of a promise."""
+    """The picture of a guarantee."""
     alphas = np.concatenate([[0.0], np.geomspace(1e-4, 1e-2, 20)[:-1], np.linspace(1e-2, 1.0, 100)])
     return AttackerGain(
         false_alarms=alphas,
@@ -89,7 +89,7 @@ def pictures(statement: Statement) -> dict[str, str]:
         Axis("true positive rate, at most", 0.0, 1.0),
         [
             Line(
-                "the promise of this model" if statement.private else "no promise",
+                "the guarantee of this model" if statement.private else "no guarantee",
                 found.false_alarms.tolist(),
                 found.detections.tolist(),
             ),

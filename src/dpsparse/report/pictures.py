@@ -89,9 +89,9 @@ def plot(
     choose: str = "",
     chosen: int = 0,
 ) -> str:
-    """Curves as an SVG element. The title is read out, and every curve tells its name when it is pointed at.
+    """Curves as an SVG element. The title is read out, and every curve shows its name when it is pointed at.
 
-    With `choose`, one of the points, or of the lines with a band where there are none, is brought
+    With `choose`, one of the points, or of the lines with a band if there are no points, is brought
     out at a time, by radio buttons: no script is needed, arrow keys move between them, and what is
     chosen is printed.
 
@@ -108,7 +108,7 @@ def plot(
     points : sequence of Point
         Places on a curve that can be chosen, each with a sentence.
     choose : str
-        What the buttons choose; empty: there are none.
+        What the buttons choose; empty: no buttons.
     chosen : int
         Which one is chosen first.
     """
@@ -198,7 +198,7 @@ def share(title: str, values: Sequence[tuple[str, float, str]], low: float = 0.0
 
 
 def whisker(known: ModelFact, reach: float) -> str:
-    """An interval and its middle in the cell of a table, on a scale from -reach to reach.
+    """An interval and its middle in the cell of a table, on a scale from `-reach` to `reach`.
 
     Hollow where it is not clear of noise.
     """

@@ -68,8 +68,8 @@ def decide(checks: Sequence[ReleaseCheck]) -> Verdict:
     One no makes a no, one wait a wait; no objection needs every one of `REQUIRED` to be there and
     to be a yes.
 
-    >>> promise = ReleaseCheck("Promise", Status.YES, "kept", "statement")
-    >>> decide([promise]).light  # the file and the ledger were not looked at
+    >>> guarantee = ReleaseCheck("Guarantee", Status.YES, "kept", "statement")
+    >>> decide([guarantee]).light  # the file and the ledger were not looked at
     <Status.WAIT: 'wait'>
     """
     lights = {check.light for check in checks}

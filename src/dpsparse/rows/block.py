@@ -34,7 +34,7 @@ class Block:
     Dense rows are stored shifted; sparse rows keep their zeros, and the shift is applied after
     every product. `squares` and `largest` are of the shifted row with its intercept, in units.
     `csc` is a copy by columns of sparse rows, once it was `asked` for often enough. `alive` is 0
-    for records that count as nothing. `clipped` tells, where that is to be counted, how much of
+    for records that are ignored. `clipped` says, where that is to be counted, how much of
     each record was beyond its bounds; `unread`, where that is to be counted, which cells of it were
     not understood, eight to a byte; `terms` the offset and the weight of each record, where it has
     them.
@@ -100,7 +100,7 @@ def clip_and_quantise(
     starts: Indices | None = None,
     terms: RowTerms | None = None,
 ) -> Block:
-    """Clip entries, rows and targets, and put them on the lattice; a record that is not finite counts as nothing.
+    """Clip entries, rows and targets, and put them on the lattice; a record that is not finite is ignored.
 
     Guarantee
     ---------
@@ -175,7 +175,7 @@ def _dense_rows(x: Any, lattice: Lattice) -> tuple[Matrix, Mask]:
 
 
 def _compact(x: Vector) -> Matrix:
-    """Floats of a twin without privacy in half the room where they are the same numbers, as those of integers are."""
+    """Floats of a non-private baseline in half the space where they are the same numbers, as those of integers are."""
     short = x.astype(np.float32)
     return short if np.array_equal(short, x) else x
 
@@ -223,7 +223,7 @@ def _sparse_block(x: Any, lattice: Lattice) -> tuple[Matrix, Mask, Vector, Vecto
 
 
 def _clip_sparse(x: Any, owner: Indices, lattice: Lattice) -> Mask:
-    """Clip the entries of sparse rows and put them on the lattice, in place; tells which rows are finite."""
+    """Clip the entries of sparse rows and put them on the lattice, in place; says which rows are finite."""
     finite, good = np.isfinite(x.data), np.ones(x.shape[0], dtype=bool)
     if not finite.all():
         good[owner[~finite]] = False
@@ -238,7 +238,7 @@ def _clip_sparse(x: Any, owner: Indices, lattice: Lattice) -> Mask:
 def _norms(x: Matrix, lattice: Lattice, owner: Indices | None = None) -> tuple[Vector, Vector]:
     """Squared norm and largest absolute entry of each shifted row with its intercept; exact in whole units.
 
-    `owner` tells the rows of sparse entries.
+    `owner` has the row of each sparse entry.
     """
     kind = float if lattice.exact or lattice.exact_squares else np.int64
     if owner is not None:

@@ -18,7 +18,7 @@ HOW_TO_CHOOSE = (
     "Declare row_norm (rows are clipped to this l2 norm) or feature_bound (entries are clipped to "
     "[-b, b] or (lo, hi)). "
     "Take them from a data dictionary, a codebook or physical limits, not from this data: a bound "
-    "read off the data is a leak. "
+    "computed from the data is a leak. "
     "Rows normalised to length 1 have row_norm=1; genotypes coded 0, 1, 2 have feature_bound=(0, 2)."
 )
 

@@ -50,7 +50,7 @@ def _text(cell: object) -> str | None:
 
 
 def cell_number(cell: object) -> float:
-    """A number as any container or file holds it; NaN for whatever is none. Infinity is a number here.
+    """A number as any container or file holds it; NaN for anything else. Infinity is a number here.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def parse_bool(cell: object) -> float:
 
 
 def parse_label(value: object) -> str | None:
-    """The text of a label as a dictionary declares it: whole numbers without a point; None where there is none."""
+    """The text of a label as a dictionary declares it: whole numbers without a point; None without a text."""
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
     if isinstance(value, int | float | np.integer | np.floating | Decimal):

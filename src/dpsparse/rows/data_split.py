@@ -4,7 +4,7 @@ Guarantee
 ---------
 Row i is in the first part if its word under the key (see `draws`) is below
 :math:`\lfloor 2^{64}\,p\rfloor`, and in the second if it is not: in exactly one of them,
-independently of its content and of all other rows. Where units are told, the word is the keyed
+independently of its content and of all other rows. Where units are given, the word is the keyed
 BLAKE2b hash of the id's digest in the place of that of the number: the same for all rows of a unit, a
 function of key and id alone, and nothing that comes or goes elsewhere changes it. To a part the
 records of the other are absent, like records without a target: `clip_and_quantise` makes them count
@@ -26,7 +26,7 @@ from .units import Units
 
 @dataclass(frozen=True, repr=False, eq=False)
 class DataSplit:
-    """A deal of all rows into two parts. The key is secret: whoever tosses the coins drops it after the release.
+    """A deal of all rows into two parts. The key is secret: the party that tosses the coins drops it after the release.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class DataSplit:
     def targets(self, y: Vector, part: int) -> Vector:
         """Targets of all rows for one part: infinite, no record, in the rows of the other. **Private**.
 
-        A record without a usable target has NaN, so the two can be told apart: cells of the latter are still counted.
+        A record without a usable target has NaN, which is another value: its cells are still counted.
         """
         mine = PoissonSample(self.first, self.key).mask(0, y.size) if self.units is None else self._by_unit(self.units)
         return np.where(mine if part == 0 else ~mine, np.where(np.isinf(y), np.nan, y), np.inf)

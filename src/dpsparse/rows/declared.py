@@ -65,7 +65,7 @@ class Bounded(Protocol):
 def bounds_by_name(bounds: Mapping[str, Any], names: Sequence[str]) -> tuple[Vector, Vector]:
     """Bounds that were given as a dict by column name, in the order of the columns.
 
-    Each value is b for [-b, b], or (lo, hi). All names that are missing or unknown are told at once.
+    Each value is b for [-b, b], or (lo, hi). All names that are missing or unknown are listed at once.
 
     Examples
     --------

@@ -45,11 +45,11 @@ class FileRecords(Protocol):
 
     @property
     def finite(self) -> bool:
-        """Whether the store says that all its numbers are finite; nothing but a refusal for comfort rests on it."""
+        """Whether the store says that all its numbers are finite; nothing but a refusal for comfort depends on it."""
         ...
 
     def cut(self, entries: int) -> list[int]:
-        """Row numbers, from the first to the number of rows, between which at most about so many numbers stand."""
+        """Row numbers, from the first to the number of rows, between which at most about `entries` numbers stand."""
         ...
 
     def rows(self, start: int, stop: int) -> Any:
@@ -59,7 +59,7 @@ class FileRecords(Protocol):
     def targets(self, meant: str) -> NDArray[Any] | None:
         """The target of each row: ``numbers``, ``texts``, or ``labels``, which may be either.
 
-        None where there are none.
+        None without them.
         """
         ...
 
@@ -75,7 +75,7 @@ class ClusterRecords(FileRecords, Protocol):
 
     @property
     def missing(self) -> bool:
-        """Whether any cell is no finite number; nothing but a refusal for comfort rests on it."""
+        """Whether any cell is no finite number; nothing but a refusal for comfort depends on it."""
         ...
 
     def margins(self, coef: Vector, intercept: Vector, bounds: RowBounds | None) -> Vector:
@@ -90,5 +90,5 @@ class ClusterRecords(FileRecords, Protocol):
         ...
 
     def after_step(self, step: Any, n_features: int, *, sparse: bool, names: tuple[str, ...] | None = None) -> Self:
-        """Rows behind a public function of each row alone, which gives so many columns."""
+        """Rows behind a public function of each row alone, which gives `n_features` columns."""
         ...

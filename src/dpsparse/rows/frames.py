@@ -27,7 +27,7 @@ written out: :math:`Z = X - \mu`. The bound for margins is that of entries :math
 that products of X and of :math:`\mu` with coefficients are exact one by one, and so is
 :math:`\|Z\|^2 = \|X\|^2 - 2\langle X, \mu\rangle + \|\mu\|^2`, whose parts are below
 :math:`2^{52}`. Sums take the difference before they multiply, for only :math:`c_iZ_i` is bounded. A
-record that counts as nothing is :math:`-\mu` here and has slope, square and factor 0.
+record that is ignored is :math:`-\mu` here and has slope, square and factor 0.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class FrameLattice:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FramedBlock:
-    """The rows of a block in the coordinates of a frame: **private**. Records that count as nothing are zero.
+    """The rows of a block in the coordinates of a frame: **private**. Records that are ignored are zero.
 
     `z` holds all coordinates but the constant one, in units, or those of all features before
     `centre` is subtracted, as they are stored; `squares` the squared norms with the constant
@@ -159,7 +159,7 @@ class FramedBlock:
 
     @property
     def norms(self) -> Vector:
-        """Norms of the rows in real units; zero for records that count as nothing."""
+        """Norms of the rows in real units; zero for records that are ignored."""
         return np.asarray(np.sqrt(self.squares) * self.on.unit)
 
     @cached_property
@@ -206,7 +206,7 @@ class FramedBlock:
         return total
 
     def away(self, rows: slice) -> Vector:
-        """Some rows in real units, with the constant coordinate; zero for records that count as nothing."""
+        """Some rows in real units, with the constant coordinate; zero for records that are ignored."""
         z = self.z[rows].astype(float) - (0.0 if self.centre is None else self.centre)
         constant = np.full((z.shape[0], self.on.frame.size - z.shape[1]), self.on.height)
         return np.asarray(np.hstack([z, constant]) * (self.block.present[rows, None] * self.on.unit))

@@ -78,7 +78,7 @@ class Lattice:
     ----------
     facts : Facts
     exact : bool
-        True: rows stay floats in real units, for the non-private twins only.
+        True: rows stay floats in real units, for the non-private baselines only.
     total_bits : int
         Bits of the largest sum over the public number of rows; smaller ones are for tests.
     """

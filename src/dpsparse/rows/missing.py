@@ -1,4 +1,4 @@
-"""The one refusal that depends on values: a named, public choice of the user, which no promise covers."""
+"""The one refusal that depends on values: a named, public choice of the user, which no guarantee covers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ REFUSAL = (
     "constant"
 )
 #: What else can be done about it.
-AT_FIT = ", or set on_missing='empty': their records then count as nothing."
+AT_FIT = ", or set on_missing='empty': their records are then ignored."
 AT_PREDICTION = "; nothing can be said about rows with such cells."
 
 #: Said in statements wherever rows may be refused.
 NOT_COVERED = (
-    "that rows with missing values would be refused is not covered by the promise: a refusal tells that there is one"
+    "the refusal of rows with missing values is not covered by the guarantee: it reveals that there is one"
     " (on_missing='empty' refuses none)"
 )
 

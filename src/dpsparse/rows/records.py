@@ -3,10 +3,10 @@ r"""What a user brings: arrays, sparse matrices or frames, read block by block a
 Guarantee
 ---------
 After the shape is known nothing here raises, warns or prints because of a value. A cell that is no
-number becomes NaN, and so the record counts as nothing (`clip_and_quantise`): a text, a Python
+number becomes NaN, and so the record is ignored (`clip_and_quantise`): a text, a Python
 integer of 400 digits, a missing value. Messages of numpy, pandas or polars, which quote cells,
-never pass. `has_missing` tells whether there is such a cell; an estimator that refuses them says so
-as its own, public choice, which no promise covers.
+never pass. `has_missing` says whether there is such a cell; an estimator that refuses them says so
+as its own, public choice, which no guarantee covers.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Records:
     sparse : bool
         Whether rows come sparse.
     unread : UnreadCells or None
-        Which cells of the table behind the rows were not understood, where whoever encoded it says so: **private**.
+        Which cells of the table behind the rows were not understood, where the encoder says so: **private**.
     terms : RowTerms or None
         Offsets and weights of the records, where a fit was given some: **private**.
     units : Units or None
@@ -394,7 +394,7 @@ def _column(frame: Any, j: int) -> Any:
 
 
 def cell_numbers(values: Any) -> Vector:
-    """Values as floats, silently; NaN for whatever is no number. Complex numbers are none."""
+    """Values as floats, silently; NaN for whatever is no number. Complex numbers become NaN."""
     with suppress_messages():
         if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
             return np.asarray(
@@ -430,7 +430,7 @@ def _each(cells: NDArray[Any]) -> Vector:
 
 
 def code_classes(y: Any, classes: Sequence[Any]) -> Vector:
-    """Number of each label among the declared classes; NaN, hence an empty record, for every other label.
+    """Number of each label among the declared classes; NaN, hence an ignored record, for every other label.
 
     Labels and classes are the same if they are equal: 1, 1.0 and True are; 1 and "1" are not.
     """
@@ -480,7 +480,7 @@ def _key(label: Any) -> Any:
 def _code(label: Any, codes: dict[Any, float]) -> float:
     try:
         return codes.get(_key(label), math.nan)
-    except Exception:  # a label that cannot be looked up is none of them
+    except Exception:  # a label that cannot be looked up is unknown
         return math.nan
 
 
@@ -496,7 +496,7 @@ def center_targets(y: Any, center: float) -> Vector:
 
 
 def has_missing(source: Records, targets: Vector) -> bool:
-    """Whether any cell or target is no finite number. About values: what follows from it is covered by no promise."""
+    """Whether any cell or target is no finite number. About values: what follows from it is covered by no guarantee."""
     with suppress_messages():
         if not np.all(np.isfinite(targets)):
             return True

@@ -2,8 +2,8 @@ r"""Offsets and weights of records: what a fit adds to a margin, and what it mul
 
 Guarantee
 ---------
-The offset and the weight of a record are held within public bounds, whatever came in; a record
-whose offset or weight is no finite number counts as nothing. They enter only where a loss meets rows
+The offset and the weight of a record are clipped to public bounds, whatever came in; a record
+whose offset or weight is no finite number is ignored. They enter only where a loss meets rows
 (`slopes`): the slope of a record is :math:`w\,\phi'(m + o, y)`, in front of every clip. A clip bounds
 what a record contributes for any slope, so no sensitivity depends on them. They are not printed,
 copied or stored.

@@ -3,7 +3,7 @@ r"""Rows of the lattice on a disk, for the length of one fit.
 Guarantee
 ---------
 *Same numbers.* A block is written as it was sanitised and read as it was written: whole numbers in
-the narrowest type that gives them back (`narrow`), everything else bit by bit. So a question finds
+the narrowest type that gives them back (`narrow`), everything else bit by bit. So a query finds
 the same rows on a disk as in memory.
 
 *At rest.* The file has no name where the system allows that (Linux), or loses it at once: nobody
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 #: Pieces of memory that wait to be used again: for values, values as they are stored, and indices.
 SPACES = 3
 
-#: Makes room for an array of a size and type.
+#: Makes space for an array of a size and type.
 Space = Callable[[int, np.dtype[Any]], NDArray[Any]]
 
 #: Where large temporary files belong by convention; the usual folder is often a part of the memory.
@@ -42,7 +42,7 @@ LARGE_FILES = Path("/var/tmp")
 
 
 def scratch_folder() -> Path:
-    """Where rows are put aside: the folder that ``TMPDIR`` names, otherwise that of large temporary files."""
+    """The folder of scratch files: the one that ``TMPDIR`` names, otherwise that of large temporary files."""
     usual = Path(tempfile.gettempdir())
     if os.environ.get("TMPDIR") or not (LARGE_FILES.is_dir() and os.access(LARGE_FILES, os.W_OK)):
         return usual
@@ -80,7 +80,7 @@ class Scratch:
             self._file = tempfile.TemporaryFile(dir=scratch_folder(), buffering=0)  # noqa: SIM115
         except OSError:
             raise DataError(
-                f"rows cannot be put aside in {scratch_folder()}. Name another folder in the "
+                f"rows cannot be written to a scratch file in {scratch_folder()}. Name another folder in the "
                 "environment variable TMPDIR."
             ) from None
         weakref.finalize(self, self._file.close)  # also where nobody came to close it
@@ -96,7 +96,7 @@ class Scratch:
                 left = left[self._file.write(left) :]
         except OSError:
             raise DataError(
-                f"rows could not be put aside in {scratch_folder()}: there is no room. Free some, "
+                f"rows could not be written to a scratch file in {scratch_folder()}: there is no space. Free some, "
                 "or name another folder in the "
                 "environment variable TMPDIR."
             ) from None
@@ -111,7 +111,7 @@ class Scratch:
         while left:
             count = self._file.readinto(left)  # type: ignore[attr-defined]
             if not count:
-                raise DataError("rows that were put aside could not be read back.")
+                raise DataError("rows that were written to a scratch file could not be read back.")
             left = left[count:]
         return found
 

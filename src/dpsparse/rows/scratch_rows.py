@@ -2,7 +2,7 @@
 
 Guarantee
 ---------
-A block is read as it was sanitised, whatever was read before it and whoever still looks at other rows.
+A block is read as it was sanitised, no matter what was read before it and who still reads other rows.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class ScratchBlock(Block):
 
     @property
     def present(self) -> Vector:  # type: ignore[override]
-        """0 for records that count as nothing."""
+        """0 for records that are ignored."""
         return self._scratch.get(self._alive).astype(float)
 
     @property
@@ -164,7 +164,7 @@ class ScratchRows(Block):
 
     @property
     def present(self) -> Vector:  # type: ignore[override]
-        """0 for records that count as nothing."""
+        """0 for records that are ignored."""
         return self._block.present[self._which]
 
     @property

@@ -10,8 +10,8 @@ in the geometry of every solver: higher terms cost more. ``steps`` has the terms
 Guarantee
 ---------
 What becomes of a record depends on that record and on public numbers alone, so the map has no price.
-It is exactly rounded arithmetic on single entries: a record has the same bytes alone and in company.
-A record with a cell that is no finite number has terms that are none (NaN), and counts as nothing. A
+It is exactly rounded arithmetic on single entries: a record has the same bytes alone and together with other rows.
+A record with a cell that is no finite number has terms that are NaN, and is ignored. A
 gap, where the column has an indicator for it, is zero in all terms of the column.
 """
 
@@ -67,7 +67,7 @@ class NumberColumn:
     reference: float | None = None
 
     def moved(self, by: int) -> NumberColumn:
-        """The same, with so many columns before it."""
+        """The same, with that number of columns before it."""
         return replace(self, column=self.column + by, gap=None if self.gap is None else self.gap + by)
 
 
@@ -145,7 +145,7 @@ def legendre(u: Vector, terms: int) -> Iterator[Vector]:
 
 @dataclass(frozen=True)
 class Basis:
-    """The map of a record with so many columns, some of which are curves. All of it is public.
+    """The map of a record, some columns of which are curves. All of it is public.
 
     The terms of a curve stand in the place of its column. Columns that are no curves stay as they are.
 

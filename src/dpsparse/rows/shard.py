@@ -3,7 +3,7 @@ r"""A part of the rows: clipped, on the lattice, and silent.
 Guarantee
 ---------
 After construction every record obeys the declared bounds, whatever came in: a record with an entry
-or target that is no finite number counts as nothing; entries are clipped to their bounds, rows to
+or target that is no finite number is ignored; entries are clipped to their bounds, rows to
 their norm, targets to theirs. What is stored for a record is a function of that record and of
 public numbers alone. Margins are exact whole numbers (see `Lattice`), so they do not depend on the
 part that a row is in, its place there, or on what was computed before. A shard is not copied,
@@ -37,7 +37,7 @@ MENDS = 4096
 #: Frames whose rows are kept: those asked for last, unless they have more columns than loops ask
 #: about; and entries of such rows at a time.
 FRAMES, WIDE_FRAME, FRAMED_ENTRIES = 2, 1024, 2**21
-#: Vectors with a number for each row that a part keeps between questions: margins, factors, squares, caps.
+#: Vectors with a number for each row that a part keeps between queries: margins, factors, squares, caps.
 VECTORS_KEPT = 4
 #: Coordinates are few if this many times their number are no more than all.
 FEW = 8
@@ -81,7 +81,7 @@ class Shard:
         if self.rows > SHARD_ROWS:
             raise DataError(f"a part holds at most {SHARD_ROWS} rows; cut the data into more parts.")
         self._room = math.inf
-        # what was computed last; private, and never leaves the room
+        # what was computed last; private, and never leaves this package
         self._factors: Factors | None = None
         self._margins: tuple[LatticeVector, list[Vector], int] | None = None
         self._squares: tuple[Vector, list[Vector]] | None = None
@@ -100,7 +100,7 @@ class Shard:
         first_row : int
             Number of the first row among all rows.
         room : float
-            Bytes that may be kept in memory between questions; no answer depends on it.
+            Bytes that may be kept in memory between queries; no answer depends on it.
         """
         made = cls(lattice, (), first_row)
         made.blocks = blocks
@@ -123,7 +123,7 @@ class Shard:
         return sum(block.unit_starts.size for block in self.blocks)
 
     def _affords(self, columns: int = 0) -> bool:
-        """Whether margins, factors and squares may be kept between questions.
+        """Whether margins, factors and squares may be kept between queries.
 
         And with them some columns of all rows.
         """
@@ -132,7 +132,7 @@ class Shard:
 
     @property
     def factors(self) -> Factors | None:
-        """The factors of the last gradient sum, where there is room to keep them."""
+        """The factors of the last gradient sum, where there is space to keep them."""
         return self._factors
 
     @factors.setter
@@ -290,13 +290,13 @@ def _used(coefficients: NDArray[Any]) -> Indices:
 
 
 def _valued(found: Vector, iterate: LatticeVector, unit: float) -> Vector:
-    """Margins in real units; not numbers where a coefficient is none."""
+    """Margins in real units; NaN where a coefficient is NaN."""
     with np.errstate(all="ignore"):
         return found * (iterate.scale * unit) if iterate.known else np.full_like(found, np.nan)
 
 
 def block_pieces(block: Block, count: int) -> Iterator[Block]:
-    """A block in pieces of about so many rows, which cut no unit."""
+    """A block in pieces of about `count` rows, which cut no unit."""
     if block.starts is None:
         cuts = [(start, min(start + count, block.y.size)) for start in range(0, block.y.size, count)]
     else:

@@ -1,4 +1,4 @@
-"""Rows restricted to a public support, for the statistics room."""
+"""Rows restricted to a public support, for statistics."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class RestrictedRows:
 
 
 def restricted(shards: Iterable[Shard], support: Indices, norm: float, most: int | None = None) -> RestrictedRows:
-    """All rows on some coordinates, each held within l2 norm `norm`: **private**, for statistics only.
+    """All rows on some coordinates, each clipped to l2 norm `norm`: **private**, for statistics only.
 
-    A statistic is a function of the trusted room with a written stability proof; what it makes of the rows leaves the
-    room only with the noise of that proof. Rows of all parts stand together, so that no sum shows how they were cut.
+    A statistic is a trusted function with a written stability proof; what it makes of the rows leaves the
+    package only with the noise of that proof. Rows of all parts stand together, so that no sum shows how they were cut.
     Only the first `most` records that are present are returned, in the order of the rows: adding or removing one record
     changes the returned set by at most one record that enters and one that leaves. None returns all.
     """

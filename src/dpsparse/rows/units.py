@@ -8,7 +8,7 @@ Guarantee
 *Ids.* An id becomes a text, and the text a digest of 16 bytes, which stands for it from here on.
 Two ids that could be one are one: text is stripped, and 7, 7.0, "7" and "7.0 " are the same. Two
 persons under one id are protected as one; one person under two ids is not protected as one. A row
-without an id is no part of the data and counts as nothing.
+without an id is no part of the data and is ignored.
 
 *Rows of a unit.* The first `MOST_ROWS` rows of an id count, the others are no part of the data. A
 unit stands in one block of one part, and never crosses into another. Units are ordered by digest, so
@@ -119,7 +119,7 @@ def read_units(given: object, n_rows: int) -> Units:
 
 
 def id_text(cell: object) -> str:
-    """An id as text; empty for what is none: a gap, NaN, a text of blanks.
+    """An id as text; empty for a gap, NaN, a text of blanks.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 Guarantee
 ---------
-A row has one bit for each declared column. Whoever encodes a row sets them from that row and public
+A row has one bit for each declared column. Anyone who encodes a row sets them from that row and public
 rules alone; whatever they hold, a record adds zeros and ones to the count (`queries.unread`). They
 are not printed.
 """

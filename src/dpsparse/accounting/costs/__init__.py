@@ -1,4 +1,4 @@
-"""Costs that can be stored and composed: of a priced plan, of several together, of a budget promised in advance."""
+"""Costs that can be stored and composed: of a priced plan, of several together, of a budget guaranteed in advance."""
 
 from .base import Cost
 from .fixed import FixedCost

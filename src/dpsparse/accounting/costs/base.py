@@ -36,7 +36,7 @@ class Cost(Protocol):
         ...
 
     def pure(self) -> float:
-        """Epsilon at delta = 0; infinite where there is none."""
+        """Epsilon at delta = 0; infinite if no epsilon bounds it."""
         ...
 
     def mu(self) -> float:

@@ -1,4 +1,4 @@
-r"""A budget that is promised before it is known what will be asked with it."""
+r"""A budget that is guaranteed before it is known what will be asked with it."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ class FixedCost:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.rho) and self.rho > 0):
-            raise PrivacyError(f"a promise needs a positive finite rho, got {self.rho!r}.")
+            raise PrivacyError(f"a guarantee needs a positive finite rho, got {self.rho!r}.")
         if not (0 <= self.excess < math.inf and 0 <= self.slack < 1):
             raise PrivacyError(
-                f"a promise needs an excess >= 0 and a slack below 1, got {self.excess} and {self.slack}."
+                f"a guarantee needs an excess >= 0 and a slack below 1, got {self.excess} and {self.slack}."
             )
 
     def renyi(self, orders: Curve = ORDERS) -> Curve:
@@ -65,7 +65,7 @@ class FixedCost:
         return math.inf
 
     def mu(self) -> float:
-        """Of Gaussian DP; infinite where none is promised."""
+        """Of Gaussian DP; infinite where none is guaranteed."""
         return self._nearest if self.gaussian and self.slack == 0 else math.inf
 
     @property
@@ -99,7 +99,7 @@ class FixedCost:
         return found if self.excess == 0 and self.slack == 0 else min(found, epsilon_from_renyi(self, delta))
 
     def scaled(self, factor: float) -> FixedCost:
-        """With rho times `factor`: that of so many of them, where it is above 1."""
+        """With rho times `factor`: that of this number of them, where it is above 1."""
         return replace(self, rho=self.rho * factor, slack=min(self.slack * max(1.0, factor), 1 - 1e-9))
 
 
@@ -109,7 +109,7 @@ def calibrate(epsilon: float, delta: float, cost: Callable[[float], AnyBill]) ->
     `cost` must not fall in rho. Used for the runs of a search and for the steps of a pipeline.
     """
     if not delta > 0:
-        raise BudgetError("delta = 0 has no room for Gaussian noise, which this needs. Choose delta > 0.")
+        raise BudgetError("delta = 0 has no space for Gaussian noise, which this needs. Choose delta > 0.")
 
     def holds(rho: float) -> bool:
         return cost(rho).delta(epsilon) <= delta

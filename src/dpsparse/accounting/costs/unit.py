@@ -1,4 +1,4 @@
-"""The bill of a promise to units of several rows."""
+"""The bill of a guarantee for units of several rows."""
 
 from __future__ import annotations
 

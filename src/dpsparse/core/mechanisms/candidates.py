@@ -1,7 +1,7 @@
 r"""Which of many candidates can be among the best: their first random bits tell.
 
 The noise of a candidate is a monotone function of one uniform number W (`lazy`). Of W the first
-eight bits, a byte, are drawn for everybody. Take a level c and a part t/256. Whoever has a score of
+eight bits, a byte, are drawn for everybody. Take a level c and a part t/256. Anyone who has a score of
 at most c and a byte outside the t extreme ones has noise of at most z, the noise at the edge of
 that part; so a noisy score of at most :math:`L = c + b z`. If `count` others are surely above L,
 nobody else is among the best, and further bits are drawn for those others alone: some thousands of
@@ -79,7 +79,7 @@ class Candidates:
 
 
 def draw_candidates(scores: Floats, count: int, scale: float, law: Law, generator: np.random.Generator) -> Candidates:
-    """Noise for whoever can be among the `count` best."""
+    """Noise for anyone who can be among the `count` best."""
     top = float(scores.max())
     chosen = _level(scores, count, scale, law) if scores.size >= LEAST else None
     if chosen is None:

@@ -17,7 +17,7 @@ Guarantee
 Every decision (which n, accepted or not) is the one that the real numbers E1 and E2 lead to. Of the
 uniform numbers behind them 53 and 31 bits are drawn first; where the floats below leave a doubt,
 more bits are drawn, digits of `decimal` are added, and :math:`\gamma` is a fraction of integers,
-until there is none. So the law is exact, tails included. It rests on random bits and, with
+until no doubt is left. So the law is exact, tails included. It depends on random bits and, with
 :math:`u = 2^{-53}`, on float operations right to u and logarithms and exponentials right to 32 u
 (numpy's are right to 4).
 

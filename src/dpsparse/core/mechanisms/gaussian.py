@@ -58,7 +58,7 @@ def lattice_gaussian(
 
 
 def gaussian_tilt(size: int, scale: float, randomness: Randomness) -> NDArray[np.float64]:
-    r"""A vector from :math:`N(0, \sigma^2 I)` that is used inside the trusted room and never released.
+    r"""A vector from :math:`N(0, \sigma^2 I)` that is used inside the trusted package and never released.
 
     Guarantee
     ---------

@@ -2,7 +2,7 @@ r"""Exponential numbers with as many digits as a decision needs.
 
 A float from a sampler has 53 random bits: its law has a largest value and holes, and a selection or
 a rounding made with it lacks outcomes that the real law has. Here a number :math:`E = -\log(1-W)`
-rests on a uniform W of which the first `WORD` bits are drawn, so that E is known within an
+depends on a uniform W of which the first `WORD` bits are drawn, so that E is known within an
 interval. A decision (which is largest, which integer is nearest) is made when the intervals leave
 no doubt. Otherwise more bits are drawn for the numbers in doubt, and the intervals are computed
 with more digits.
@@ -11,7 +11,7 @@ Guarantee
 ---------
 Every decision is the one that the *real* number E would have led to, for E exponential with mean 1:
 bits are never thrown away, and an interval that decides contains the E of all bits that were not
-drawn. So the law of a decision is exact, tails included, whatever its inputs. It rests on random
+drawn. So the law of a decision is exact, tails included, whatever its inputs. It depends on random
 bits, on floats whose operations are right to :math:`2^{-53}` and logarithms that are right to 32
 units (numpy's are right to 4), and on the logarithms of `decimal`, which are rounded correctly at
 any number of digits.
@@ -106,7 +106,7 @@ class Exponentials:
         return _log_part(whole - known, whole, -1), _log_part(whole - known - 1, whole, 1)
 
     def digits(self, words: int) -> Context:
-        """Digits enough for `bounds` with so many words."""
+        """Digits enough for `bounds` with `words` words."""
         precision = GUARD + math.ceil((self._bits + words * WORD) * math.log10(2))
         return Context(prec=precision, Emin=MIN_EMIN, Emax=MAX_EMAX)
 
@@ -142,7 +142,7 @@ def best(
     estimate, radius : arrays
         Each number is strictly within its radius.
     digits, bounds
-        For those in doubt: a context for so many words of further bits, and bounds on one number by them.
+        For those in doubt: a context for a number of words of further bits, and bounds on one number by them.
     """
     low, high = estimate - radius, estimate + radius
     chosen = np.flatnonzero(high >= np.partition(low, -count)[-count])

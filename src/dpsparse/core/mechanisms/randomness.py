@@ -27,7 +27,7 @@ class Randomness:
     Guarantee
     ---------
     Without a seed every generator is AES-128 in counter mode under a key that `os.urandom` made for it alone, so that
-    one release tells nothing about the randomness of another. With a seed `secure` is False, and statements say so.
+    one release reveals nothing about the randomness of another. With a seed `secure` is False, and statements say so.
     """
 
     def __init__(self, seed: Any = None) -> None:

@@ -82,7 +82,7 @@ class CurvePoint(Printed):
 
 @dataclass(frozen=True, eq=False)
 class ScoreCard(Printed):
-    """Scores of a model on private rows, released under one promise.
+    """Scores of a model on private rows, released under one guarantee.
 
     ``card["accuracy"]`` is the score of all rows, ``card["accuracy", "F"]`` that of a group.
 
@@ -94,7 +94,7 @@ class ScoreCard(Printed):
     confidence : float
         Of all intervals, each by itself.
     statement : Statement
-        What was promised to the people in these rows.
+        What was guaranteed to the people in these rows.
     """
 
     shown: ClassVar[tuple[str, ...]] = ("confidence", "scores", "calibration=curve", "statement")

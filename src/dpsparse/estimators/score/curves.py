@@ -38,7 +38,7 @@ WIDEST = 40.0
 FIRST = (0.1, 0.3, 1.0, 3.0, 10.0, WIDEST)
 #: Turns in which the range of margins is found, and into how many bins it is cut the second time and at last.
 TURNS, BINS = 2, 16
-#: Part of the rows that may lie beyond each end of the range, and so many deviations of the noise,
+#: Part of the rows that may lie beyond each end of the range, and this number of standard deviations of the noise,
 #: so that noise does not widen it.
 OUTSIDE, CLEARLY = 0.01, 2.0
 

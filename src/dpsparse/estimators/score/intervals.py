@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from scipy.special import ndtri
 
-#: A cell whose noisy count is below so many of its standard deviations, or below so many rows, is
+#: A cell whose noisy count is below this number of its standard deviations, or of rows, is
 #: not told from an empty one.
 CLEAR = 5.0
 FEWEST = 10.0
@@ -58,7 +58,7 @@ class GroupSize:
 
     @property
     def clear(self) -> bool:
-        """Whether it is told from an empty one."""
+        """Whether it is distinguished from an empty one."""
         return self.part > CLEAR * self.noise and self.rows >= FEWEST
 
 

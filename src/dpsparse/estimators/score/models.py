@@ -71,7 +71,7 @@ def read_model(model: BaseEstimator, X: object, adjacency: Adjacency) -> Scored:
     """The linear model inside a model, and its rows; refuses what is not ours, and what is not fitted.
 
     Steps before the model are frozen: what they learned was paid for when they were fitted. Every
-    step that is not ours has to pass on made-up rows first, and what it says about real ones does
+    step that is not ours has to pass on synthetic rows first, and what it says about real ones does
     not get out.
     """
     while not isinstance(model, SparseLinear):

@@ -92,10 +92,10 @@ def private_score(
     on_missing: str = "refuse",
     random_state: Seed = None,
 ) -> ScoreCard:
-    r"""Scores of a fitted model on private rows, each with an interval, under one promise.
+    r"""Scores of a fitted model on private rows, each with an interval, under one guarantee.
 
     The people whose rows test a model are in as much need of protection as those whose rows train
-    it: an exact accuracy is a release. Their promise is a separate one, told by the statement of
+    it: an exact accuracy is a release. Their guarantee is a separate one, given by the statement of
     the card. Rows that also trained the model pay for both.
 
     Guarantee
@@ -124,7 +124,7 @@ def private_score(
     groups : sequence or None
         The public list of groups; needed with `group`.
     units : array of shape (rows,), str or None
-        The id of each row's person, or the column of a frame that holds it: the promise is then made to
+        The id of each row's person, or the column of a frame that holds it: the guarantee then protects
         all rows with the same id, and every id counts alike. `n_rows` and intervals go by the number of
         ids. A person whose rows lie in several groups counts in each with its part of them.
     unit : str or None
@@ -153,7 +153,7 @@ def private_score(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, (8000, 5))
     >>> y = (3 * X[:, 0] + rng.logistic(size=8000) > 0).astype(int)
-    >>> seed = {"random_state": 0}  # for the example only: with a seed there is no promise
+    >>> seed = {"random_state": 0}  # for the example only: with a seed there is no guarantee
     >>> model = SparseClassifier(epsilon=2.0, feature_bound=1.0, **seed).fit(X[:4000], y[:4000])
     >>> card = private_score(model, X[4000:], y[4000:], metrics=["accuracy", "auc"], epsilon=2.0, **seed)
     >>> 0.6 < card["accuracy"].low < card["accuracy"].value < card["accuracy"].high < 0.85
@@ -170,7 +170,7 @@ def private_score(
     X, units = without_column(X, units)
     word = unit_name(unit) if units is None or unit is not None else PERSON
     if units is None and word != ROW:
-        raise ValueError(f"unit={word!r} promises to all rows with the same id. Give units=, the id of each row.")
+        raise ValueError(f"unit={word!r} protects all rows with the same id. Give units=, the id of each row.")
     codes, X = _group(X, group, groups, model)
     scored = read_model(model, X, relation)
     if y is None and isinstance(X, ClusterRows):

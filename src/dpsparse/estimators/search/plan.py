@@ -49,7 +49,7 @@ class SearchPlan(Printed):
     bill : SearchCost
         What is paid, whatever number of runs is drawn.
     epsilon, delta : float
-        The promise for the whole search.
+        The guarantee for the whole search.
     n_rows : int
         Public number of rows.
     training_rows, validation_rows : int

@@ -28,7 +28,7 @@ from .space import Parameters
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SearchData:
-    """Private rows at the door of a search, and what is public about them.
+    """The private rows of a search, and what is public about them.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class SearchData:
         )
 
     def facts(self, n_rows: int) -> Facts:
-        """What is public about so many of the rows, as it was declared."""
+        """What is public about `n_rows` of the rows, as it was declared."""
         return self.request.facts(replace(self.shape, n_rows=n_rows))
 
     def request_of(self, model: SparseLinear) -> FitRequest:

@@ -120,7 +120,7 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     best_estimator_ : SparseRegressor or SparseClassifier
         Its model. Its statement is that of the whole search.
     statement_ : Statement
-        What was promised for the whole search.
+        What was guaranteed for the whole search.
     plan_ : SearchPlan
         What it cost.
 
@@ -315,7 +315,7 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             raise kind(
                 f"the candidate {parameters!r} cannot be run in a search, which prices runs in zCDP: {error}"
             ) from None
-        if prepared.priced is None or prepared.plan.unproven:  # then the whole search has no promise
+        if prepared.priced is None or prepared.plan.unproven:  # then the whole search has no guarantee
             what = "is a baseline without privacy" if prepared.priced is None else "has no proof of its privacy"
             raise PrivacyError(f"the candidate {parameters!r} {what}. A private search compares private recipes.")
         if prepared.plan.local:

@@ -1,4 +1,4 @@
-"""Private searches as JSON files: the best model, the space that was searched, and what was promised for the whole."""
+"""Private searches as JSON files: the best model, the space that was searched, and the guarantee of the whole."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ class Space:
                 yield dict(zip(part, values, strict=True))
 
     def assumptions(self, estimator: SparseLinear, facts: Facts) -> tuple[str, ...]:
-        """What the recipes that may be drawn rest on.
+        """What the recipes that may be drawn depend on.
 
         Of a space too large to look through, before their fields are set.
         """

@@ -46,7 +46,7 @@ class Bounds:
         return known is None or not (known.groups or any(one.shape not in (None, "line") for one in known.numbers))
 
     def output_bounds(self) -> ColumnBounds | None:
-        """What a dictionary says about the columns; None where there is none."""
+        """What a dictionary says about the columns; None without a dictionary."""
         return self.declared
 
     def largest(self, n_features: int) -> Vector:

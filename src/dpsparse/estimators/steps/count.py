@@ -81,9 +81,9 @@ class NoisyCount(PrivateStep):
         self.random_state = random_state
 
     def fit(self, X: object, y: object = None, units: object = None) -> Self:
-        """Count, with noise. The question is priced before rows are counted.
+        """Count, with noise. The query is priced before rows are counted.
 
-        `units`, if given, holds the id of each row, or names the column of a frame that does: the promise is
+        `units`, if given, holds the id of each row, or names the column of a frame that does: the guarantee is
         then made to all rows with the same id, and every id counts alike.
         """
         if Adjacency.named(self.adjacency) is not Adjacency.ADD_REMOVE:

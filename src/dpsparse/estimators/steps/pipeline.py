@@ -97,7 +97,7 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
     Attributes
     ----------
     statement_ : Statement
-        What was promised for all steps together.
+        What was guaranteed for all steps together.
     plan_ : PipelinePlan
         How the budget was divided.
     """
@@ -149,9 +149,9 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
         n_rows : int
             Public number of rows; where a `NoisyCount` counts them, a guess, for the model's own rules.
         n_features : int
-            Number of features that reach the first step of ours.
+            Number of features that come into the first step of this package.
         sparse : bool
-            Whether the rows that reach it come sparse; a `TableEncoder` says it for the rows behind it.
+            Whether the rows that come into it are sparse; a `TableEncoder` says it for the rows behind it.
         """
         from ...report.planner import PlannedAsk, planned_asks
         from ...report.planner.foresight import draft_of
@@ -192,7 +192,7 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
         )
 
     def priced_steps(self) -> dict[str, PrivateStep | SparseLinear]:
-        """Steps with a budget, by name; refuses what is not a private pipeline, and what looks at the rows unpaid."""
+        """Steps with a budget, by name; refuses what is not a private pipeline, or reads rows without paying."""
         from ...audit import check_pipeline
 
         check_pipeline(self, strict=True)
@@ -373,7 +373,7 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
             )
 
     def _foresee(self, source: Records, n_rows: int | None, plan: PipelinePlan) -> None:
-        """Rehearse a recipe that is not ours and warn of a hopeless model, before anything is paid.
+        """Try a user-supplied recipe on synthetic data and warn of a hopeless model, before anything is paid.
 
         Nothing where its bounds are learned.
 
@@ -407,7 +407,7 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
     def _fit_steps(
         self, start: int, X: Matrix, y: object, n_rows: int | None, bounds: Bounds | None, plan: PipelinePlan
     ) -> list[Statement]:
-        """Fit the steps from `start` on, each with its budget; returns what each priced one promised."""
+        """Fit the steps from `start` on, each with its budget; returns what each priced one guaranteed."""
         statements, absent = [], None
         for name, step in self.steps[start:]:
             if not isinstance(step, PrivateStep | SparseLinear):

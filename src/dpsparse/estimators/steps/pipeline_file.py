@@ -43,7 +43,7 @@ STATELESS: tuple[type, ...] = (
     preprocessing.Binarizer,
 )
 KNOWN = {kind.__name__: kind for kind in (*LEARNED, *STATELESS)}
-#: What both kinds of estimators are told about their columns.
+#: What both kinds of estimators learn about their columns.
 SEEN = ("n_features_in_", "feature_names_in_")
 #: Arguments of a pipeline that are not stored: steps have a form of their own.
 LEFT = ("steps", "memory", "verbose", "transform_input", "budget")

@@ -37,7 +37,7 @@ class PipelinePlan(Printed):
     bill : Cost
         What is paid for all steps together.
     epsilon, delta : float
-        The promise for the whole.
+        The guarantee for the whole.
     n_rows : int or None
         Public number of rows; None where a step counts them.
     sparse : bool

@@ -1,4 +1,4 @@
-"""What transformers share that ask priced questions about the rows."""
+"""What transformers share that ask priced queries about the rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class StepRows:
     payment: Payment
 
     def statement(self, n_rows: int) -> Statement:
-        """What the step promised, on so many rows."""
+        """What the step guaranteed, on `n_rows` rows."""
         return complete_step(self.draft, self.oracle.receipts, self.payment, n_rows)
 
 
@@ -60,11 +60,11 @@ class PrivateStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
     unit: str | None
     random_state: Seed
     statement_: Statement
-    #: The unit of the promise that is being made.
+    #: The unit of the guarantee that is being made.
     _word: str = ROW
 
     def asks(self, noise: Noise, n_features: int) -> tuple[Ask, ...]:
-        """What the step will ask of rows with so many features."""
+        """What the step will ask of rows with `n_features` features."""
         return (Ask(name=self.ask, question=self.question, noise=noise),)
 
     def price(self, n_rows: int, n_features: int, sparse: bool = False) -> tuple[PricedPlan, float]:
@@ -87,13 +87,13 @@ class PrivateStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         return ""
 
     def _rows(self, X: object, units: object = None) -> Records:
-        """Rows at the door; missing values are refused if that was asked for. Messages name no row and no value.
+        """Checked rows; missing values are refused if that was asked for. Messages name no row and no value.
 
         `units` holds the id of each row, or names the column of a frame that does.
         """
         X, units = without_column(X, units)
         if units is None and unit_name(self.unit) != ROW:
-            raise ValueError(f"unit={self.unit!r} promises to all rows with the same id. Give them: fit(X, units=ids).")
+            raise ValueError(f"unit={self.unit!r} protects all rows with the same id. Give them: fit(X, units=ids).")
         source = self._unless_refused(read_source(self, X, reset=True, adjacency=Adjacency.named(self.adjacency)))
         if units is not None and source.spread is not None:
             raise DataError(UNITS_IN_MEMORY)
@@ -106,7 +106,7 @@ class PrivateStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         return public_rows(vars(self).get("n_rows"), Adjacency.named(self.adjacency), found)
 
     def _again(self, X: object) -> Records:
-        """Rows to be transformed, at the same door; there may be none."""
+        """Rows to be transformed, checked in the same way; there may be no row."""
         return self._unless_refused(read_source(self, X, reset=False, adjacency=Adjacency.ADD_REMOVE))
 
     def _unless_refused(self, source: Records) -> Records:

@@ -1,4 +1,4 @@
-"""Bounds of columns and of the target by priced questions, where no codebook says them."""
+"""Bounds of columns and of the target by priced queries, where no codebook says them."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class PrivateBounds(PrivateStep):
     columns : {"auto", "each", "together"}
         ``together``: one factor for all, from the largest entry of each row as a part of its
         column's bound. ``each``: then also both ends of each column. ``auto``: each, unless rows
-        are sparse or so many columns leave too much noise.
+        are sparse or the number of columns leaves too much noise.
     only : array of int or None
         Columns whose bounds are learned; the others keep the limits that were declared. Leave out
         indicators and other columns that are seldom different from one value: their quantiles would
@@ -242,9 +242,9 @@ class PrivateBounds(PrivateStep):
     # ---------------------------------------------------------------------------------------------- rows
 
     def fit(self, X: object, y: object = None, units: object = None) -> Self:
-        """Find the bounds. The questions are priced before a row is used.
+        """Find the bounds. The queries are priced before a row is used.
 
-        `units`, if given, holds the id of each row, or names the column of a frame that does: the promise is
+        `units`, if given, holds the id of each row, or names the column of a frame that does: the guarantee is
         then made to all rows with the same id, and every id counts alike.
         """
         rows = self._rows(X, units)
@@ -304,7 +304,7 @@ class PrivateBounds(PrivateStep):
     def transform(self, X: object) -> Matrix:
         """The rows as they are.
 
-        Whoever fits on them declares `bounds_` and clips to them, as a private pipeline does.
+        Anyone who fits on them declares `bounds_` and clips to them, as a private pipeline does.
         """
         check_is_fitted(self, "bounds_")
         rows: Matrix = self._again(X).plain()

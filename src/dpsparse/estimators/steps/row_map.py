@@ -47,7 +47,7 @@ def row_map(
     fitted : bool
         False: the step is fitted, too.
     alone : bool
-        Whether a part of the step is known to give a row other last bits in other company: where the
+        Whether a part of the step is known to give a row other last bits beside other rows: where the
         step as a whole runs on no synthetic rows, every record then goes through it by itself.
 
     Raises
@@ -187,7 +187,7 @@ class _Runs:
 
 
 def _synthetic(name: str, runs: _Runs, X: Rows, count: int) -> tuple[Rows, Absent]:
-    """Rows in the place of records that are all absent, or that are none: what the step makes of a synthetic row."""
+    """Rows in the place of records that are all absent, or unreadable: what the step makes of a synthetic row."""
     row = runnable_rows(runs.step, X, fitted=runs.fitted)
     if row is not None and _Runs(runs.step, None, runs.fitted).fit(row):
         found = runs.step.transform(row)
@@ -198,7 +198,7 @@ def _synthetic(name: str, runs: _Runs, X: Rows, count: int) -> tuple[Rows, Absen
     raise DataError(
         f"step {name!r} could not take these rows, nor synthetic ones with the same columns. What "
         "it said is not shown, since it may "
-        "quote a value: try the step on made-up rows."
+        "quote a value: try the step on synthetic rows."
     ) from None
 
 

@@ -1,4 +1,4 @@
-"""Column scales by one priced question."""
+"""Column scales by one priced query."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .priced import PrivateStep
 
 
 class PrivateScaler(PrivateStep):
-    r"""Divide each column by its root mean square, learned with noise from one priced question.
+    r"""Divide each column by its root mean square, learned with noise from one priced query.
 
     .. math:: s_j = \sqrt{\max(\tilde m_j,\ \sigma,\ (f B_j)^2)}, \qquad
               \tilde m_j = \frac1n\sum_i x_{ij}^2 + N(0, \sigma^2)
@@ -44,11 +44,11 @@ class PrivateScaler(PrivateStep):
     epsilon, delta, budget
         As in `SparseRegressor`; in a private pipeline its part of the whole is set there.
     feature_bound, row_norm
-        Public bounds of the rows that come in; rows are clipped to them for the question.
+        Public bounds of the rows that come in; rows are clipped to them for the query.
     floor : float, default=0.01
         f: no column is divided by less than this part of its bound.
     slack : float, default=1.5
-        Scaled rows are promised to be clipped to `slack` times their root mean square norm.
+        Scaled rows are guaranteed to be clipped to `slack` times their root mean square norm.
     adjacency, n_rows, noise, ledger, dataset, label, run_id, on_missing, unit, random_state
         As in `SparseRegressor`.
 
@@ -114,9 +114,9 @@ class PrivateScaler(PrivateStep):
         self.random_state = random_state
 
     def fit(self, X: object, y: object = None, units: object = None) -> Self:
-        """Learn the scales. The question is priced before a row is used; targets are not.
+        """Learn the scales. The query is priced before a row is used; targets are not.
 
-        `units`, if given, holds the id of each row, or names the column of a frame that does: the promise is
+        `units`, if given, holds the id of each row, or names the column of a frame that does: the guarantee is
         then made to all rows with the same id, and every id counts alike.
         """
         rows = self._rows(X, units)

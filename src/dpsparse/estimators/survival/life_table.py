@@ -60,7 +60,7 @@ class LifeTable:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Spells:
-    """When each person entered and left, and whether with the event: **private**; NaN for records that are none.
+    """When each person entered and left, and whether with the event: **private**; NaN for unusable records.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Spells:
         return cls(left, seen + nothing, None if came is None else came + nothing)
 
     def missing(self) -> bool:
-        """Whether any record is none. About values: what follows from it is covered by no guarantee."""
+        """Whether any record is unusable. About values: what follows from it is covered by no guarantee."""
         return bool(np.any(np.isnan(self.time)))
 
     def targets(self, table: LifeTable) -> Vector:

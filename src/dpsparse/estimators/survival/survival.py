@@ -61,7 +61,7 @@ SHARED = (
 )
 RUNNING = ("memory_limit", "random_state", "verbose")
 
-#: What a guarantee rests on.
+#: What a guarantee depends on.
 ONE_ROW = "each person has one row, and time, event and entry belong to that person"
 
 
@@ -78,7 +78,7 @@ alpha, l1_ratio, box, adjacency, n_rows, noise, ledger, dataset, label, run_id, 
 memory_limit, random_state, verbose
         As in `SparseRegressor`. One budget, and one entry in a ledger, covers life table and fit.
     horizon : float
-        Required. Public end of follow-up, in the units of `time`: whoever is observed longer counts
+        Required. Public end of follow-up, in the units of `time`: anyone who is observed longer counts
         as censored there. From the protocol of the study and not from the data.
     intervals : int, default=20
         Intervals of equal length up to the horizon, in each of which the baseline hazard is
@@ -308,7 +308,7 @@ memory_limit, random_state, verbose
     def predict_survival(self, X: object, times: ArrayLike) -> Vector:
         """Probability of no event up to each time, for each row: an array of shape (rows, times).
 
-        Times lie between 0 and the horizon. Hazard ratios are held within the bound of the fit.
+        Times lie between 0 and the horizon. Hazard ratios are clipped to the bound of the fit.
         """
         at = np.atleast_1d(np.asarray(times, dtype=float))
         if at.ndim != 1 or not np.all((at >= 0) & (at <= self._times()[-1])):
@@ -319,7 +319,7 @@ memory_limit, random_state, verbose
     def private_auc(self, X: object, time: object, event: object, at: float, **arguments: object) -> ScoreCard:
         """Private AUC at a time: how well risks tell persons with the event by then from those seen without it.
 
-        Persons who were censored before count as nothing. Concordance is a mean over pairs of
+        Persons who were censored before are ignored. Concordance is a mean over pairs of
         persons, which no sum over persons gives; it is not offered.
 
         Parameters
@@ -343,11 +343,11 @@ memory_limit, random_state, verbose
         return private_score(_classifier(self.model_), X, labels, metrics="auc", **arguments)  # type: ignore[arg-type]
 
     def plot_survival(self, X: object, where: str | PathLike[str] | Axes | None = None) -> Axes:
-        """Draw a survival curve for each row, up to the horizon: for a few typical persons, made up or public.
+        """Draw a survival curve for each row, up to the horizon: for a few typical persons, synthetic or public.
 
         On the current axes of pyplot, on given ones, or in a file. Needs the extra `plots`.
         """
-        from ...report.survival_plot import plot_survival
+        from ...report.coefficient_plot import plot_survival
 
         check_is_fitted(self, "coef_")
         return plot_survival(self, X, where)

@@ -81,8 +81,8 @@ def read_beside(
 ) -> dict[str, NDArray[np.float64]]:
     """The numbers in these columns of a file, by the arguments of `fit`: **private**.
 
-    NaN where a cell is missing or was not understood and the dictionary has no fill. Bounds are kept by
-    whoever takes the numbers.
+    NaN where a cell is missing or was not understood and the dictionary has no fill. The bounds of the column are
+    not applied here.
     """
     from ..columns import blocks
 

@@ -24,8 +24,8 @@ class BoundedArray(np.ndarray):
 
     Guarantee
     ---------
-    Bounds are constants of a dictionary. A private estimator clips rows to the bounds it is told,
-    so a promise does not rest on the bounds being true.
+    Bounds are constants of a dictionary. A private estimator clips rows to the bounds it is given,
+    so a guarantee does not depend on the bounds being true.
     """
 
     _bounds: ColumnBounds | None

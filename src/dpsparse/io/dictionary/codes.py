@@ -7,7 +7,7 @@ more indicator where that is asked for.
 Guarantee
 ---------
 What comes out of a cell depends on that cell and on the dictionary. Everything is exactly rounded
-arithmetic on single entries, so a row has the same bytes alone, in company, and in other company. A
+arithmetic on single entries, so a row has the same bytes alone and beside any other rows. A
 row has at most `row_norm` as its l2 norm: squares of columns add up, and one column has at most 1,
 or the square of its filled value plus 1 for the indicator of a gap.
 """
@@ -81,7 +81,7 @@ class Code:
     def unread(self) -> list[float]:
         """What each output column holds where the cell was not understood.
 
-        A gap, or a label that is none of the categories.
+        A gap, or a label outside the categories.
         """
         levels = [0.0] * len(self.levels)
         if self.column.kind != "category":

@@ -29,7 +29,7 @@ RULES = {
     "above": "number",
     "match": "category",
 }
-#: A level for the indicator of a gap, in names and where coefficients are told.
+#: A level for the indicator of a gap, in names and where coefficients are shown.
 GAP_LEVEL = "is missing"
 #: Names and labels are printed and stored; longer ones are a mistake.
 LONGEST_NAME = 200
@@ -51,14 +51,14 @@ class Column:
         As in the header of the table.
     role : str, default="feature"
         feature, target, weight, offset, exposure, time, event, entry, unit, id or ignore.
-        ``unit``: the id of the person, household or firm to whom a promise is made: all rows with the
+        ``unit``: the id of the person, household or firm that a guarantee protects: all rows with the
         same one. ``id``: an id that is not used.
     kind : {"number", "category", "boolean", "date"} or None
     bounds : (lowest, highest) or None
         For numbers, and for dates as ISO 8601 text: what the column can hold, from a codebook and
         not from the data.
     categories : sequence of str or None
-        The labels that are told apart; any other is none of them.
+        The labels that are distinguished; any other belongs to no class.
     reference : number, str or None
         The category that results are compared with (None: the first), or the value at which a curve
         is zero (None: the middle of the bounds). It changes how effects are shown, and not how the

@@ -22,7 +22,7 @@ from .frames import Table
 from .rules import Flags
 from .units import Contrast, UnitEffect, contrasts, effects
 
-#: Rows are stored as CSR where the dictionary promises that at most this part of the entries is not
+#: Rows are stored as CSR where the dictionary guarantees that at most this part of the entries is not
 #: zero. An entry of CSR takes 12 bytes and one of a dense row 8, so this saves at least 62 % of the
 #: memory.
 SPARSE_BELOW = 0.25
@@ -36,7 +36,7 @@ class TableEncoder(OnnxStep, TransformerMixin, BaseEstimator):  # type: ignore[m
     Free: `fit` reads the names of columns and nothing else, so any data with the same header gives
     the same encoder. What becomes of a row depends on that row and on the dictionary. After the
     names are checked nothing depends on a cell: no exception, warning, message, type or shape. A
-    cell that cannot be understood is a gap; a category that was not declared is none of them. Which
+    cell that cannot be understood is a gap; a category that was not declared belongs to none of them. Which
     cells these were stays beside the rows, where only a priced count (`check_cells`) finds them.
 
     Parameters

@@ -3,7 +3,7 @@
 Numbers, dates (days since 1970-01-01) and truth values (0 or 1) come in as doubles, with NaN for a
 gap; labels as texts spelled as in the dictionary, with the empty text for a gap. How a cell of text
 is written (formats of dates, decimal marks, codes for missing, the case of letters) is not part of
-the graph: that is for whoever makes typed columns from a file.
+the graph: that is a task for the reader of the file.
 """
 
 from __future__ import annotations

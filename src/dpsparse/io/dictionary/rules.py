@@ -77,7 +77,7 @@ def strptime_format(form: str) -> str | None:
     whole = "d" not in directives or "m" in directives
     if not (known and year and whole):
         return None
-    try:  # a round trip says whether the parts can be told apart
+    try:  # a round trip says whether the parts can be distinguished
         moment = datetime(2001, 2, 3, 4, 5, 6)
         datetime.strptime(moment.strftime(found), found)
     except ValueError:
@@ -86,7 +86,7 @@ def strptime_format(form: str) -> str | None:
 
 
 def _date_reader(formats: tuple[str, ...]) -> Callable[[object], float]:
-    """Days since 1970-01-01 by declared formats; ISO 8601 where there are none. Typed dates need no format."""
+    """Days since 1970-01-01 by declared formats; ISO 8601 without formats. Typed dates need no format."""
     if not formats:
         return parse_date
     forms = [form if form == ISO else strptime_format(form) for form in formats]

@@ -15,7 +15,7 @@ from .formats import DictionaryError
 from .frames import Table
 from .rules import CellReader, Flags
 
-#: Stands for a label that is missing or was not declared. It is longer than a label can be, so it is none of them.
+#: Stands for a label that is missing or was not declared. It is longer than a label can be, so it equals no label.
 NO_LABEL = "-" * 201
 TRUTHS: tuple[str, ...] = ("false", "true")
 
@@ -27,7 +27,7 @@ class Target:
     Guarantee
     ---------
     One cell at a time, by public constants; nothing is said about a cell. A label that is missing
-    or was not declared becomes `NO_LABEL`, which is no class, so that its record counts as nothing.
+    or was not declared becomes `NO_LABEL`, which is no class, so that its record is ignored.
     A number that is missing becomes the declared `fill`, or the middle of the bounds.
 
     Examples

@@ -1,4 +1,4 @@
-"""Questions about rows that were scored by a public model.
+"""Queries about rows that were scored by a public model.
 
 How many there are in each public cell, and how they fared there.
 """
@@ -34,8 +34,8 @@ class Cells:
     groups : int
         Number of groups.
     classes : int
-        Number of classes that are told apart, coded 0, 1, ...; rows with any other target are in no
-        cell. 1: not told apart.
+        Number of classes that are distinguished, coded 0, 1, ...; rows with any other target are in no
+        cell. 1: not distinguished.
     edges : array
         Increasing. Bin k holds margins from edge k - 1 on and below edge k; there is one bin more
         than edges.
@@ -71,7 +71,7 @@ class CellCounts:
 class CellMoments:
     r"""Sum over the rows of each cell of t and of :math:`t^2 - \tfrac12`, over the public number of rows.
 
-    T in [-1, 1] tells how a row fared.
+    T in [-1, 1] says how well a row was predicted.
 
     The answer holds the sums of t of all cells and then, with `squares`, those of
     :math:`t^2 - \tfrac12`.

@@ -1,4 +1,4 @@
-"""Questions of intervals: the moments of a score at a pilot, and how many residuals are within their clip."""
+"""Queries of intervals: the moments of a score at a pilot, and how many residuals are within their clip."""
 
 from __future__ import annotations
 

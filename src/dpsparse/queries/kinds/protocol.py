@@ -137,7 +137,7 @@ class Oracle(ABC):
         return float(np.asarray(self.answer(MeanRowNorm(weights, top, support), ask))[0])
 
     def validation_loss(self, models: Vector, *, kind: str, bound: float, ask: str = "score") -> float:
-        """Mean loss of the predictions of some coefficients, each row's loss held within [0, bound]."""
+        """Mean loss of the predictions of some coefficients, each row's loss clipped to [0, bound]."""
         return float(np.asarray(self.answer(MeanLoss(models, kind, bound), ask))[0])
 
     def count(self, *, ask: str = "count") -> float:
@@ -171,7 +171,7 @@ class Oracle(ABC):
 
 @dataclass
 class Path:
-    """Released iterates and what they took, for curves. Post-processing of what solvers were told, but for the seconds.
+    """Released iterates and what they took, for curves. Post-processing of released answers, but for the seconds.
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ class Path:
     thresholds : list of int
         Hard-thresholding operations before each iterate.
     seconds : list of float
-        Time since the start. How long a fit takes can depend on the rows, and no promise covers it: do not publish it.
+        Time since the start. It can depend on the rows, and no guarantee covers it: do not publish it.
     """
 
     iterates: list[Vector] = field(default_factory=list)

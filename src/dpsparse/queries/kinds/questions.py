@@ -1,4 +1,4 @@
-"""Questions: public data, such as an iterate, a clip or a support, to which an oracle knows a noisy answer."""
+"""Queries: public data, such as an iterate, a clip or a support, to which an oracle knows a noisy answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Gradient:
-    """Mean gradient at `w`, each row held within `clip`; on all coordinates, or on those of `support`."""
+    """Mean gradient at `w`, each row clipped to `clip`; on all coordinates, or on those of `support`."""
 
     w: Vector
     clip: Clip
@@ -26,7 +26,7 @@ class Gradient:
 
 @dataclass(frozen=True, eq=False)
 class GradientChange:
-    """Mean over rows of gradient at `w` less gradient at `anchor`, each row's difference held within norm `change`."""
+    """Mean over rows of gradient at `w` less gradient at `anchor`, each row's difference clipped to norm `change`."""
 
     w: Vector
     anchor: Vector
@@ -96,7 +96,7 @@ class JointGradient:
     weights, support
         As in `WeightedGradient`: of coordinates, alike for all classes.
     norm : float
-        Each row's contribution to the whole matrix is held within this Frobenius norm.
+        Each row's contribution to the whole matrix is clipped to this Frobenius norm.
     """
 
     w: Vector
@@ -168,7 +168,7 @@ Model = CentredModel | ProjectedModel
 
 @dataclass(frozen=True, eq=False)
 class ProjectedGradient:
-    r"""Mean over rows of slope times z, the row in the model's frame, each held within l2 norm `clip`.
+    r"""Mean over rows of slope times z, the row in the model's frame, each clipped to l2 norm `clip`.
 
     Noise is alike in all coordinates.
     """
@@ -269,7 +269,7 @@ class Curvature:
 
 @dataclass(frozen=True, eq=False)
 class CentredGradient:
-    r"""Mean over rows of slope times :math:`x_S - \mu` at `model`, each held within l2 norm `clip`."""
+    r"""Mean over rows of slope times :math:`x_S - \mu` at `model`, each clipped to l2 norm `clip`."""
 
     model: CentredModel
     clip: float
@@ -468,7 +468,7 @@ MinimiserQuery = PerturbedMinimum | RidgeMinimum
 
 @dataclass(frozen=True, eq=False)
 class RandomizedLabels:
-    """An unbiased estimate of every row's target, randomised by whoever the row is about."""
+    """An unbiased estimate of every row's target, randomised by the person whom the row is about."""
 
 
 Query = SumQuery | Select | CountQuery | MinimiserQuery | SupportVotes | RandomizedLabels

@@ -33,12 +33,12 @@ class Vertex:
 
 @dataclass(frozen=True, eq=False)
 class Greedy:
-    r"""Score coordinates by how much a step along each promises, on the scale :math:`g_j/\sqrt{H_j}`.
+    r"""Score coordinates by how much a step along each decreases the loss, on the scale :math:`g_j/\sqrt{H_j}`.
 
     Parameters
     ----------
     rule : {"gs", "gs-s", "gs-r", "gs-q"}
-        Largest gradient; smallest subgradient; longest proximal step; largest promised decrease (its square root).
+        Largest gradient; smallest subgradient; longest proximal step; largest guaranteed decrease (its square root).
     curvature : array of shape (dimension,)
         Public :math:`H_j`: the curvature of loss and l2 penalty along each coordinate.
     w : array of shape (dimension,)

@@ -49,7 +49,7 @@ LOSSES: tuple[Loss, ...] = (
 #: those above, and users do not name them.
 JOINT: tuple[Softmax, ...] = (Softmax(3), Softmax(20))
 
-#: Losses of estimators of their own. Their curvature is a typical one, so that no minimiser rests on it.
+#: Losses of estimators of their own. Their curvature is a typical one, so that no minimiser depends on it.
 OF_ESTIMATORS: tuple[Survival, ...] = (Survival(),)
 
 

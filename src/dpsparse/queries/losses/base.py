@@ -14,7 +14,7 @@ class Loss(Protocol):
 
     The gradient of one row is ``slope(margin, y) * x``, so clipping a row's gradient needs one
     number per row. Privacy bounds come from that clip: a wrong `slope_bound` costs accuracy and not
-    privacy. They rest on one thing that the loss must keep: entry i of `slope` and `mean` depends
+    privacy. They depend on one thing that the loss must keep: entry i of `slope` and `mean` depends
     on entry i of the arguments alone. Losses of others are tested for it before rows are read
     (`dpsparse.losses.refuse_mixing`).
 
@@ -27,7 +27,7 @@ class Loss(Protocol):
     name : str
         Shown in statements.
     slope_bound : float
-        Bound on ``|slope|``; infinite if there is none.
+        Bound on ``|slope|``; infinite if the slope is unbounded.
     curvature : float
         Bound on the second derivative in the margin.
     classes : bool
@@ -69,7 +69,7 @@ def mean_of(loss: object) -> Callable[[Vector], Vector] | None:
 
 
 def joint_of(loss: object, n_classes: int) -> Loss | None:
-    """The loss of one model that tells so many classes apart, for losses that have such a form.
+    """The loss of one model that distinguishes `n_classes` classes, for losses that have such a form.
 
     None where one versus the rest is all.
 
@@ -84,7 +84,7 @@ def joint_of(loss: object, n_classes: int) -> Loss | None:
 
 
 def classes_of(loss: object) -> int:
-    """How many classes one model of this loss tells apart by a margin each; 1 where a row has one margin."""
+    """How many classes one model of this loss distinguishes by a margin each; 1 where a row has one margin."""
     return int(getattr(loss, "n_classes", 1))
 
 

@@ -22,7 +22,7 @@ class Custom:
 
     The functions must treat every row by itself: a scale, a mean, a rank or a memory taken over
     rows would let one record move what all others contribute, which no clip bounds. Before rows are
-    read they are run on made-up ones, and refused if rows mix (`dpsparse.losses.refuse_mixing`).
+    read they are run on synthetic ones, and refused if rows mix (`dpsparse.losses.refuse_mixing`).
     Given that, rows' gradients are clipped whatever the slope says: a wrong slope, `curvature` or
     `slope_bound` costs accuracy and not privacy. Check a loss with ``dpsparse.audit.check_loss``.
 
@@ -33,7 +33,7 @@ class Custom:
     curvature : float
         Bound on the second derivative in the margin; step sizes come from it.
     slope_bound : float
-        Bound on the slope; infinite if there is none.
+        Bound on the slope; infinite if the slope is unbounded.
     integral : function of (margin, y) or None
         The loss itself. None: the slope is integrated numerically from margin 0.
     mean : function of margin, or None

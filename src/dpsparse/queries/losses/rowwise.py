@@ -1,4 +1,4 @@
-r"""Losses of others: run on made-up rows before private ones come, and then in blocks of one size.
+r"""Losses of others: run on synthetic rows before private ones come, and then in blocks of one size.
 
 A clip bounds what one row contributes. It does not help if a loss lets one row change what *other*
 rows contribute: residuals over their median, targets over their maximum, ranks, a running mean. So
@@ -7,11 +7,11 @@ a loss that is not ours is tested first.
 Guarantee
 ---------
 `refuse_mixing` compares, on `probes` of the kind and bound of the targets, what the loss gives for
-a row alone with what it gives for the same row in company: other companies, positions and numbers
+a row alone with what it gives for the same row among others: other rows beside it, other positions and numbers
 of rows up to `LARGEST`, ordinary and extreme values, after other calls, and from a fresh copy.
 Every difference beyond `TOLERANCE` refuses the loss. This is a test and not a proof: a loss written
-to tell made-up rows from private ones would pass. `Blockwise` narrows what is left: private rows
-reach the loss in arrays of exactly `BLOCK` rows, a size that was tested, whatever the number of
+to tell synthetic rows from private ones would pass. `Blockwise` narrows what is left: private rows
+come to the loss in arrays of exactly `BLOCK` rows, a size that was tested, whatever the number of
 rows.
 """
 
@@ -34,11 +34,11 @@ BLOCK = 2**12
 #: Blocks of the test, smallest and largest numbers of rows first: what mixes in large blocks only is found too.
 SIZES = (2, 3, 7, 64, 1_025, BLOCK, 65_537, 150_001)
 LARGEST = max(SIZES)
-#: Largest difference, relative to 1 + |slope|, between a row alone and in company. The last bits of
+#: Largest difference, relative to 1 + |slope|, between a row alone and together with other rows. The last bits of
 #: vectorised exponentials differ by position, by about 1e-16; mixing below this moves a sum over a
 #: billion rows by a thousandth of what a row of slope 1 does.
 TOLERANCE = 1e-12
-#: Seed of the made-up rows.
+#: Seed of the synthetic rows.
 SEED = 20_231
 
 Rowwise = Callable[..., Vector]
@@ -75,8 +75,8 @@ class Blockwise:
     Guarantee
     ---------
     No array that the loss sees depends on the number of rows. Where the loss fails on a block, its
-    rows are taken one by one, and those on which it fails have slope nan, which counts as nothing:
-    a failure tells nothing about other rows, and raises nothing.
+    rows are taken one by one, and those on which it fails have slope nan, which is ignored:
+    a failure reveals nothing about other rows, and raises nothing.
     """
 
     loss: Loss
@@ -167,7 +167,7 @@ def refuse_mixing(loss: Loss, target: Target) -> None:
     ----------
     loss : Loss
     target : Target
-        Which made-up targets to take.
+        Which synthetic targets to take.
 
     Raises
     ------
@@ -197,7 +197,7 @@ def refuse_mixing(loss: Loss, target: Target) -> None:
 
 
 def probes(target: Target) -> tuple[Vector, Vector]:
-    """Made-up margins and targets: every pair of ordinary, tiny and extreme ones."""
+    """Synthetic margins and targets: every pair of ordinary, tiny and extreme ones."""
     sizes = np.unique([1e-300, 1e-3, 0.5, 1.0, 3.0, 10.0, 40.0, 1e3, 1e6, target.bound / 3, target.bound])
     parts = np.array([1e-3, 1 / 3, 0.5, 0.9, 1.0]) * target.bound
     some = {
@@ -212,7 +212,7 @@ def probes(target: Target) -> tuple[Vector, Vector]:
 def _compare(first: Rowwise, fresh: Rowwise, margins: Vector, targets: Vector, what: str) -> None:
     rng = np.random.default_rng(SEED)
     one = np.ones(1)
-    first(0 * one, 0 * one)  # a function that fails on the simplest made-up row is refused in its own words
+    first(0 * one, 0 * one)  # a function that fails on the simplest synthetic row is refused in its own words
     alone = np.array([_single(first, m * one, y * one) for m, y in zip(margins, targets, strict=True)])
 
     def check(found: Vector, which: np.ndarray, why: str) -> None:
@@ -226,7 +226,7 @@ def _compare(first: Rowwise, fresh: Rowwise, margins: Vector, targets: Vector, w
                 "constants in place of anything that is taken over rows."
             )
 
-    # a copy that has seen nothing, in company from its first call on
+    # a copy that has seen nothing, together with other rows from its first call on
     for function, sizes in ((fresh, SIZES[::-1]), (first, SIZES)):
         for size in sizes:
             for m, y in _surrounding_rows(margins, targets, size, rng):
@@ -257,7 +257,7 @@ def _single(function: Rowwise, margin: Vector, y: Vector) -> float:
 def _surrounding_rows(
     margins: Vector, targets: Vector, size: int, rng: np.random.Generator
 ) -> Iterator[tuple[Vector, Vector]]:
-    """Blocks of made-up rows: all zero, all extreme, mixed, and mixed with one extreme row."""
+    """Blocks of synthetic rows: all zero, all extreme, mixed, and mixed with one extreme row."""
     extreme = np.flatnonzero((np.abs(margins) == np.abs(margins).max()) & (np.abs(targets) == np.abs(targets).max()))
     for _ in range(12 if size <= 64 else 1):
         loud, mixed = rng.choice(extreme, size), rng.integers(0, margins.size, size)

@@ -35,7 +35,7 @@ class Survival:
     margin_bound: float = 2.5
     name: ClassVar[str] = "survival"
     classes: ClassVar[bool] = False
-    convex: ClassVar[bool] = False  # it is, but its curvature below is no bound: no minimiser may rest on it
+    convex: ClassVar[bool] = False  # it is, but its curvature below is no bound: no minimiser may depend on it
     rowwise: ClassVar[bool] = True
     #: Typical, not largest: step lengths come from it, and no guarantee.
     curvature: ClassVar[float] = 0.25

@@ -1,7 +1,7 @@
 r"""Losses whose minimisers have a stability proof: convex, with a slope and a curvature that are bounded for sure.
 
 A minimiser is only as stable as its loss is convex and smooth, so here, unlike in a gradient sum, a
-wrong bound would break a promise. Hence only losses of this package are taken, by their exact type
+wrong bound would break a guarantee. Hence only losses of this package are taken, by their exact type
 (`dpsparse.losses.proven`): their slope, its derivative and the bound on that are constants of the
 class, which no argument changes.
 """

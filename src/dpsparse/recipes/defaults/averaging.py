@@ -8,7 +8,7 @@ from ...algorithms.constants import AVERAGING, CLASSES
 from ...algorithms.dual_averaging import Averaging
 from ...core.budget import Budget
 from ...core.facts import Facts
-from .fields import check_positive, check_whole
+from ..base import check_positive, check_whole
 
 
 def check_loop(steps: int | None, clip: float | None, momentum: float | None, margin_noise: float | None) -> None:

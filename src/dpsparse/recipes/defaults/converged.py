@@ -1,4 +1,4 @@
-"""Twins without privacy that go on to a local optimum."""
+"""Non-private baselines that go on to a local optimum."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def signal(facts: Facts, squares: ColumnSquares, budget: Budget, strength: float
     return q * facts.n_rows * strength * math.sqrt(part) / budget.kappa
 
 
-def residual_bound(facts: Facts, wanted: float, least: float) -> float:
+def residual_limit(facts: Facts, wanted: float, least: float) -> float:
     """R: `wanted` typical targets, at least `least`, at most three (the target bound), and no more than any slope."""
     return min(facts.target.typical * min(max(wanted, least), 3.0), facts.slope_bound)
 

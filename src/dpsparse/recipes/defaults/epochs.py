@@ -1,4 +1,4 @@
-"""Loops of snapshots and inner steps: what DP-SCSG-HT, DP-SVRG-HT and their twins without privacy share."""
+"""Loops of snapshots and inner steps: what DP-SCSG-HT, DP-SVRG-HT and their non-private baselines share."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from ...algorithms.scsg import SCSG
 from ...core.budget import Budget
 from ...core.facts import Facts
 from ...core.public_draws import public_number
-from ..base import PrivateRecipe
-from .fields import check_positive, check_whole
+from ..base import PrivateRecipe, check_positive, check_whole
 from .schedules import DefaultSchedule, check_batch, default_rate, default_turns, participation
 from .sparsity import kept
 

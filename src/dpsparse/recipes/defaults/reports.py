@@ -65,7 +65,7 @@ def label_deviation(facts: Facts, budget: Budget, mechanism: str) -> float:
 
 
 def label_threshold(facts: Facts, budget: Budget, mechanism: str) -> float:
-    r"""What columns of typical size reach by chance against randomised labels.
+    r"""What columns of typical size get by chance against randomised labels.
 
     For d columns it is :math:`\sigma_y K_2/\sqrt p\,\sqrt{2\ln d/n}`.
     """

@@ -1,6 +1,6 @@
-r"""Walks along gradients with dense noise, on all rows or on samples: clips, steps, numbers of steps and batches.
+r"""Paths along gradients with dense noise, on all rows or on samples: clips, steps, numbers of steps and batches.
 
-One rule serves them all. A loop that walks a path of length :math:`P = \sum_t \eta_t` along noisy
+One rule serves them all. A loop that follows a path of length :math:`P = \sum_t \eta_t` along noisy
 gradients adds to every coefficient noise of standard deviation :math:`P\,\kappa C/(n\mu)`, whatever
 the number of steps: the noise of one step grows with the root of their number, and independent
 steps add up to a root again. In the margin of a row that is :math:`P\,\kappa C K_s/(n\mu)`, with
@@ -51,7 +51,7 @@ class DefaultSchedule:
 
         The clip is :math:`C = R K_2` with R = 0.3 for classes and a fifth of a typical target for
         regression. Where the budget allows a path f times longer than T of the longest steps,
-        :math:`1.2\,d/(\beta_0 K_2^2)`, that room is shared between less noise and a larger R:
+        :math:`1.2\,d/(\beta_0 K_2^2)`, that slack is shared between less noise and a larger R:
         :math:`\sqrt f` times as large, up to the largest slope or target. A given `step_size` is
         taken at every turn, as in the papers.
 
@@ -157,8 +157,8 @@ def default_turns(facts: Facts, budget: Budget, kept: int) -> int:
     r"""Turns of a loop: as many as read 1e9 entries, within 30..200, and no more than leave steps visible.
 
     More turns at the same path cost no privacy, only time. The noise of one of T answers is
-    :math:`\kappa C\sqrt T/(n\mu)`; where it nears C nothing tells a step that is too long: T is at
-    most :math:`(n\mu/4\kappa)^2`. Where it is no concern even for the longest steps
+    :math:`\kappa C\sqrt T/(n\mu)`; where it nears C nothing detects a step that is too long: T is at
+    most :math:`(n\mu/4\kappa)^2`. Where it is harmless even for the longest steps
     (`quiet_noise`), more turns go on towards the optimum: up to five times as many entries and
     turns.
     """

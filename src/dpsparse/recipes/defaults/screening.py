@@ -44,7 +44,7 @@ def typical_norm(facts: Facts, count: int) -> float:
     )
 
 
-def residual_bound(facts: Facts, part: float) -> float:
+def slope_limit(facts: Facts, part: float) -> float:
     """Bound on the slope of one row: `part` of a typical target, or of the steepest slope of a class."""
     return min(part * facts.target.typical, facts.slope_bound)
 

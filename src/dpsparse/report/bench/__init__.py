@@ -1,4 +1,4 @@
-"""Comparisons of methods on public or made-up data, with seeds: NOT private, and marked so.
+"""Comparisons of methods on public or synthetic data, with seeds: NOT private, and marked so.
 
 A study names cells (data, method, epsilon, seed) and runs one of them at a time. `run_study` runs
 those that are missing, in processes, and keeps each result as soon as it is there, so that a run

@@ -20,7 +20,7 @@ from .study import Cell, StudyClaim
 
 #: Packages whose versions decide about a result.
 PACKAGES = ("dpsparse", "numpy", "scipy", "scikit-learn", "randomgen", "numba")
-#: Differences within so many standard errors decide nothing, where there are many pairs; see `allowance`.
+#: Differences within this number of standard errors decide nothing, where there are many pairs; see `allowance`.
 ERRORS = 2.0
 
 
@@ -45,7 +45,7 @@ class Results:
     scale: str = "full"
 
     def best_at(self, data: str, method: str, epsilon: float, metric: str) -> float:
-        """The place (a grid point) with the smallest mean: chosen on the very errors that are shown, so it flatters."""
+        """The place (a grid point) with the smallest mean: chosen by the errors that are shown, hence optimistic."""
         found: dict[float, list[float]] = {}
         for cell, errors in self.errors.items():
             if (cell.data, cell.method, cell.epsilon) == (data, method, epsilon) and metric in errors:

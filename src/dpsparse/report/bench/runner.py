@@ -15,7 +15,7 @@ from .study import Cell, Study
 
 #: Threads of the numerical libraries in a process of its own: one, since there is a process for each core.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
-#: Cells that one process runs before it hands in their results: so many are lost at most where it is killed.
+#: Cells that one process runs before it hands in their results: as many are lost at most where it is killed.
 TOGETHER = 40
 
 

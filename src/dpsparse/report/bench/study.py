@@ -31,7 +31,7 @@ class Cell:
         Budget; infinity for a method without noise.
     seed : int
     at : float
-        Where on another axis the run stands (a number of rows, a grid point); 0 where there is none.
+        Where on another axis the run stands (a number of rows, a grid point); 0 without such an axis.
     """
 
     data: str
@@ -48,7 +48,7 @@ class StudyClaim:
     Parameters
     ----------
     better, worse : str
-        Names of two methods; one and the same where other data or another epsilon is the rival.
+        Names of two methods; one and the same where other data or another epsilon is compared.
     data, epsilon, metric
         Where they are compared.
     at : float or None

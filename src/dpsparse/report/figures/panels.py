@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 #: Width and height of a panel in inches.
 SIZE = (3.9, 3.1)
-#: At most so many panels stand beside each other.
+#: At most this number of panels stand beside each other.
 ACROSS = 4
 #: Colours that readers with any colour vision tell apart (Okabe and Ito), and line styles for further lines.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")

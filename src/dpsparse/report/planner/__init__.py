@@ -4,9 +4,8 @@ from .asks import PlannedAsk, planned_asks
 from .assumptions import Assumptions
 from .forecast import ErrorBand, ExpectedError, Forecast
 from .intervals import IntervalForecast, forecast
-from .plotting import plot_error
 from .smallest_coefficient import smallest_coefficient
-from .summary import PlanSummary, summarise
+from .summary import PlanSummary, plot_error, summarise
 
 __all__ = [
     "Assumptions",

@@ -17,7 +17,7 @@ from ...core.plan import Plan
 from ...fitting import FitPlan, Shape, per_model, resolve
 from ...recipes import DualAveraging, SelectPolish, Tables
 from .assumptions import Assumptions, coefficients, counts, uniform_scale
-from .formulas import Case, beyond_hope, both_odds, constants, intercept_noise, part
+from .formulas import Case, beyond_hope, both_odds, calibration, intercept_noise, part
 
 #: Where answers are looked for.
 MOST_ROWS = 10**9
@@ -125,7 +125,7 @@ class Forecast:
             return None
         own = per_model(budget, models)
         raced = isinstance(recipe, Tables) and recipe.races(facts, own)
-        alone = constant_only(recipe.solver(facts, own).plan(facts, own))
+        alone = asks_constant_only(recipe.solver(facts, own).plan(facts, own))
         # one model of K classes errs about as K models would that share its budget: its noise is in K margins
         budget = per_model(budget, shape.models)
         double = 2 / budget.kappa
@@ -216,7 +216,7 @@ class Forecast:
         """The excess, or the squared relative error of coefficients, at levels of the population.
 
         Nobody can know before the fit whether few coefficients are enough for a table: bands then
-        reach from the lower end of the one outcome to the upper end of the other, and what is
+        extend from the lower end of the one outcome to the upper end of the other, and what is
         typical lies between.
         """
         found = [self._parts_of(c, what, levels) for c in self._cases(case)]
@@ -235,7 +235,7 @@ class Forecast:
         Kinds without a spread for an unknown signal are calibrated on weak and strong ones: better
         ends then belong to the strong signal of the convention, and worse ends to the weak one.
         """
-        found = constants()[case.kind]
+        found = calibration()[case.kind]
         unknown = self.assumed.signal is None
         spread = found["spread"].get(f"{what} convention") if unknown else found["spread"][f"{what} signal"]
         if spread is None and found["spread"][f"{what} signal"] is not None and unknown:
@@ -370,7 +370,7 @@ def _first(reached: Callable[[float], bool], low: float, high: float, precision:
     return high
 
 
-def constant_only(plan: Plan) -> bool:
+def asks_constant_only(plan: Plan) -> bool:
     """Whether a plan asks for nothing but the constant that a fit starts from."""
     return [ask.name for ask in plan.asks] == ["start"] and not plan.branches and not plan.parts
 

@@ -35,7 +35,7 @@ def hopeless(prepared: FitPlan, shape: Shape) -> str:
 def warn_if_hopeless(prepared: FitPlan, shape: Shape, stacklevel: int = 3) -> tuple[str, ...]:
     """Warn of a hopeless fit before anything is spent on it; returns the notes for the statement.
 
-    Fits of an audit, whose data is made up, get the note alone.
+    Fits of an audit, whose data is synthetic, get the note alone.
 
     Parameters
     ----------

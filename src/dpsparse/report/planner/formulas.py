@@ -87,7 +87,7 @@ class Case:
 
 
 @cache
-def constants() -> dict[str, Any]:
+def calibration() -> dict[str, Any]:
     """The calibrated constants by kind."""
     text = resources.files(__package__).joinpath("calibration.json").read_text(encoding="utf-8")
     return json.loads(text)["kinds"]  # type: ignore[no-any-return]

@@ -3,7 +3,7 @@ r"""Whether the local model has a chance: how many people a plan would need.
 Two bounds say when it has none, whatever the algorithm [WX19]_: protecting whole records, the
 squared error is at least of order :math:`p/(n\epsilon^2)` (Theorem 2); protecting labels,
 :math:`C^2 s\ln(p/s)/(n\epsilon^2)` for labels of size C (Theorem 6). Their constants are not known.
-The number of people stated here comes from the randomiser that the plan has: so many that one
+The number of people stated here comes from the randomiser that the plan has: as many as
 coefficient among s equal ones stands above the largest of p noises.
 
 References

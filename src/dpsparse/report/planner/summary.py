@@ -15,13 +15,13 @@ from ...core.plain import Json, Printed, to_json
 from ...core.words import statement_page
 from ...fitting import FitPlan, FitRequest, Shape, plan_fit
 from ...queries.losses import classes_of
+from ..axes import axes_at
 from . import local
 from .asks import PlannedAsk, ask_lines, kind_of_rows, planned_asks, span
 from .assumptions import Assumptions
 from .forecast import ExpectedError, Forecast
 from .foresight import draft_of
 from .intervals import IntervalForecast, forecast
-from .plotting import plot_error
 from .smallest_coefficient import smallest_coefficient
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class PlanSummary(Printed):
     models : int
         Models that share the budget.
     classes : int
-        Classes that one model tells apart by a margin each; 1 where a row has one margin.
+        Classes that one model distinguishes by a margin each; 1 where a row has one margin.
     settings : dict
         The loop's constants after every default was filled in from public facts.
     asks : tuple of PlannedAsk
@@ -155,7 +155,7 @@ class PlanSummary(Printed):
         ----------
         epsilon : float
         error : float or None
-            A typical test error to reach; None: the verdict useful.
+            A typical test error to attain; None: the verdict useful.
 
         Returns
         -------
@@ -165,7 +165,7 @@ class PlanSummary(Printed):
         return None if self.outlook is None else self.outlook.rows_needed(epsilon, error)
 
     def epsilon_needed(self, n_rows: int | None = None, error: float | None = None) -> float | None:
-        """What epsilon so many rows take (None: those of the plan).
+        """What epsilon this number of rows needs (None: those of the plan).
 
         None beyond 50, or where no formula is calibrated.
         """
@@ -357,3 +357,47 @@ def _setting(value: object) -> Json:
     if is_dataclass(value) and not isinstance(value, type) and type(value).__str__ is object.__str__:
         return {field.name: _setting(getattr(value, field.name)) for field in fields(value)}
     return to_json(value)
+
+
+#: Points of the curve.
+POINTS = 33
+
+
+def plot_error(outlook: Forecast, where: str | PathLike[str] | Axes | None, epsilon: float | None = None) -> Axes:
+    """Draw the band of the test error against epsilon.
+
+    Parameters
+    ----------
+    outlook : Forecast
+    where : path, matplotlib Axes or None
+        A file (its ending says which format), or axes to draw on; None: the current ones of pyplot.
+    epsilon : float or None
+        Marked, if given.
+
+    Returns
+    -------
+    Axes
+    """
+    if not outlook.known:
+        raise ValueError(
+            "there is no expected error to plot for this recipe and loss. Use auto, select_polish or dual_averaging."
+        )
+    epsilons = np.geomspace(0.1, 16.0, POINTS)
+    errors = [outlook.error(epsilon=float(e)) for e in epsilons]
+    bands = [e.test for e in errors if e is not None]
+    constant = next(e.constant for e in errors if e is not None)
+    with axes_at(where) as axes:
+        axes.fill_between(epsilons, [b.low for b in bands], [b.high for b in bands], alpha=0.25, label="90 % band")
+        axes.plot(epsilons, [b.typical for b in bands], label="typical")
+        axes.axhline(constant, color="grey", linestyle="--", label="constant predictor")
+        if epsilon is not None:
+            axes.axvline(epsilon, color="black", linewidth=0.8, linestyle=":", label=f"epsilon = {epsilon:g}")
+        axes.set_xscale("log")
+        axes.set_xticks([0.1, 0.25, 0.5, 1, 2, 4, 8, 16], labels=["0.1", "0.25", "0.5", "1", "2", "4", "8", "16"])
+        axes.minorticks_off()
+        axes.set_ylim(0, 1.25 * constant)
+        axes.set_xlabel("epsilon")
+        axes.set_ylabel("error rate" if outlook.facts.target.classes else "mean squared error / variance")
+        axes.set_title(f"{outlook.facts.n_rows} rows, {outlook.facts.n_features} features")
+        axes.legend(frameon=False)
+        return axes

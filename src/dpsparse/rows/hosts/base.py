@@ -5,7 +5,7 @@ Guarantee
 `Total` adds the 64-bit integers of any number of parts, up to :math:`2^{30}` of them, exactly: a
 number is kept as a high and a low word of 32 bits each. The exact sum is then clamped to
 :math:`\pm` `Lattice.largest_total`. Clamping is 1-Lipschitz in every coordinate, so no two sums of
-neighbours come further apart, in any coordinate or norm, than they were: every stated reach holds
+neighbours come further apart, in any coordinate or norm, than they were: every stated sensitivity holds
 whatever the true number of rows is. Integers add up to the same sum in every order.
 """
 
@@ -57,11 +57,9 @@ class Host(Protocol):
 
 
 def check_units(source: Records, facts: Facts) -> None:
-    """Refuse rows that name units where the facts promise to rows, and the other way round."""
+    """Refuse rows that name units where the facts protect rows, and the other way round."""
     if facts.by_unit is (source.units is None):
-        raise PrivacyError(
-            "what is promised to units needs rows that say whose they are, and only such rows have units."
-        )
+        raise PrivacyError("a guarantee for units needs rows that say whose they are, and only such rows have units.")
 
 
 def refuse_units(source: Records, facts: Facts) -> None:

@@ -9,7 +9,7 @@ plan, and one record has the weight of two. A mark is a keyed digest of rows and
 order. Rows that come in another order, or are other rows, have another mark but with probability
 below :math:`2^{-100}`, and are refused.
 
-A file is marked by its size and the time at which it was written, and is not read for it: whoever
+A file is marked by its size and the time at which it was written, and is not read for it: anyone who
 changes a file and its time back is beyond this check.
 """
 

@@ -1,10 +1,10 @@
-"""Rows on a cluster: the door for them, and what an engine must offer.
+"""Rows on a cluster: how they are read, and what an engine must offer.
 
 Engines are Dask and Spark, each in files of its own.
 
 Guarantee
 ---------
-Rows stay where they are. Of each part the driver is told its shape, whether a cell is missing, its
+Rows stay where they are. Of each part the driver learns its shape, whether a cell is missing, its
 targets, which are coded here, and after that integers: the sums of `answers.part` over the rows of
 the part. They are added by number (`partial`), so that whatever an engine does again, twice or in
 another order gives the same sum, and the same bytes as rows in memory. The driver is trusted, and
@@ -197,7 +197,7 @@ class ClusterRows:
         raise DataError(NOT_HERE)
 
     def targets(self, meant: str) -> NDArray[np.generic] | None:
-        """The target of each row, in the order of the parts; None where there are none."""
+        """The target of each row, in the order of the parts; None without targets."""
         found = self.gather([part.targets for part in self.surveyed], meant)
         if found is None or self.chosen is None:
             return found
@@ -218,7 +218,7 @@ class ClusterRows:
     def after_step(
         self, step: Step, n_features: int, *, sparse: bool, names: tuple[str, ...] | None = None
     ) -> ClusterRows:
-        """Rows behind a public function of each row alone, which gives so many columns."""
+        """Rows behind a public function of each row alone, which gives `n_features` columns."""
         form = (n_features, sparse)
         return replace(self, steps=(*self.steps, step), form=form, names=names, dpsparse_bounds=None)
 

@@ -13,12 +13,12 @@ from .worker import RawPart
 #: What becomes of a part where it is read.
 Wrap = Callable[[RawPart], RawPart]
 
-#: Packages of engines, and the file of this room that knows each.
+#: Packages of engines, and the file of this package that knows each.
 ENGINES = {"dask": "dask", "dask_expr": "dask", "distributed": "dask", "pyspark": "spark"}
 
 
 def engine_of(thing: object) -> ModuleType | None:
-    """The file of this room for something that an engine made; None where none did."""
+    """The file of this package for something that an engine made; None where none did."""
     name = ENGINES.get(type(thing).__module__.split(".")[0])
     if name is None:
         return None

@@ -24,7 +24,7 @@ NO_CLIENT = (
 
 
 #: Settings of workers on this machine. They keep the memory of vectors that they make for every
-#: question, which Dask's own setting gives back and takes again each time; and nobody looks at
+#: query, which Dask's own setting gives back and takes again each time; and nobody looks at
 #: profiles, for which Dask stops a worker's threads a hundred times a second.
 LOCAL = {
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 2**28,
@@ -85,7 +85,7 @@ def cluster_of(address: str) -> Iterator[Client]:
         yield client
 
 
-# ------------------------------------------------------------------------------------------------ the door
+# ------------------------------------------------------------------------------------------------ reading rows
 
 
 def is_collection(X: object) -> bool:

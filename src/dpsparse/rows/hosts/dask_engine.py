@@ -4,7 +4,7 @@ Guarantee
 ---------
 A built part is a future that its client owns, made by a pure task from the part's source: where a
 worker is lost, the engine makes it again elsewhere, and its seal says whether it is the same. It is
-never moved (`WorkerShard` refuses it): questions go to the worker that holds it. A question is
+never moved (`WorkerShard` refuses it): queries go to the worker that holds it. A query is
 asked again of all parts where a worker was lost on the way; nothing was released before, and parts
 are counted by number. When the driver goes, its futures go, and workers forget the rows.
 """
@@ -52,7 +52,7 @@ FAN_IN = 8
 LOOK = 0.5
 #: Seconds for which lost parts are waited for to be built again.
 PATIENCE = 600.0
-#: How often a question is asked again, because workers were lost on the way.
+#: How often a query is asked again, because workers were lost on the way.
 ATTEMPTS = 20
 
 GONE = (
@@ -198,7 +198,7 @@ class DaskHolding:
             self._settle()
         raise DataError(LOST)
 
-    # ---------------------------------------------------------------------------------------------- questions
+    # ---------------------------------------------------------------------------------------------- queries
 
     def _on_lanes(self, function: Callable[..., object], *message: object) -> list[Future]:
         """A task for every lane, on the worker that holds it; all of them in one message to the scheduler."""

@@ -23,15 +23,15 @@ from ..shard import Shard
 from .base import Total, refuse_units
 from .memory_budget import MemoryBudget
 
-#: Told, while rows are put aside, which part of them is done.
+#: Called while rows are written to a scratch file, with the part of them that is done.
 Tell = Callable[[float], None]
 
 
 class DiskHost:
     r"""Clipped rows on a disk, which answer only with sums.
 
-    Rows are read once from where they are, clipped, put on the lattice and put aside in a file
-    without a name (`Scratch`). Every question reads that file block by block. What fits the limit
+    Rows are read once from where they are, clipped, put on the lattice and written to a scratch file
+    without a name (`Scratch`). Every query reads that file block by block. What fits the limit
     stays in memory: the first rows, margins, factors and columns.
 
     Guarantee
@@ -51,7 +51,7 @@ class DiskHost:
     memory_limit : int
         Bytes that rows and sums may take, beside what the process holds before.
     tell : callable, optional
-        Told which part of the rows is put aside.
+        Called with the part of the rows that is written to a scratch file.
     lattice : Lattice, optional
         That of all rows, where these are a part of them; default: made of `facts`.
     first_row : int
@@ -109,7 +109,7 @@ class DiskHost:
     def _spill(
         self, source: Records, targets: Vector, room: MemoryBudget, tell: Tell | None, number: int
     ) -> tuple[Shard, ...]:
-        """All rows on the disk, in parts of so many as a question can hold numbers of."""
+        """All rows on the disk, in parts for which a query can hold a number for each row."""
         parts, first, stop = list[tuple[int, list[ScratchBlock]]](), 0, 0
         for block in self._blocks(source, targets, room, tell):
             if not parts or stop + block.count - first > min(room.shard_rows, SHARD_ROWS):

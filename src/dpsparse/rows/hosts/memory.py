@@ -29,7 +29,7 @@ class MemoryHost:
     facts : Facts
         Bounds to enforce, the shift, and the height of the intercept column.
     exact : bool
-        True keeps floats: for the non-private twins only.
+        True keeps floats: for the non-private baselines only.
     parts : int
         Into how many shards rows are cut. No answer depends on it.
     """

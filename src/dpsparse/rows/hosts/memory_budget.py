@@ -6,17 +6,17 @@ What is counted, in bytes, beside what the process holds before a fit:
   dozen vectors of floats (matrices, for a model of more than two classes);
 * `PER_ROW` for each row: its target as it came, coded, and for one model;
 * `SANITISED` for each entry of a block of sparse rows while it is clipped and put on the lattice
-  (values, indices, owners, squares and their copies), `SANITISED_DENSE` for dense rows; questions
+  (values, indices, owners, squares and their copies), `SANITISED_DENSE` for dense rows; queries
   need less;
 * `KEPT` for each entry of rows that stay in memory: at most float64 values and 32-bit indices, once
   by rows and once by columns for sparse rows (16-bit values where compiled kernels read them), and
-  16-bit values for dense rows with room for as much again;
+  16-bit values for dense rows with space for as much again;
 * `KEPT_PER_ROW` for each row of these: target, mark, square, largest entry, margin, factor, and
   their temporary copies.
 
 What is left of a limit is shared out in eighths: two for the block at work, two for rows that stay
-in memory, three for what is kept between questions, one for the numbers of each row within a
-question. While rows are put aside, the first three are one.
+in memory, three for what is kept between queries, one for the numbers of each row within a
+query. While rows are written to a scratch file, the first three are one.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ PER_COORDINATE = 12 * 8
 PER_ROW = 3 * 8
 SANITISED = 112
 SANITISED_DENSE = 24
-#: Bytes of an entry of a block at work in a question: as it is read, in floats, and what kernels make of it.
+#: Bytes of an entry of a block at work in a query: as it is read, in floats, and what kernels make of it.
 AT_WORK = 56
 AT_WORK_DENSE = 24
 KEPT = 24
 KEPT_DENSE = 4
 KEPT_PER_ROW = 96
-#: Bytes of an entry that is put aside: 16-bit value and 32-bit index; values of 32 bits are assumed for safety.
+#: Bytes of an entry that is written to a scratch file: 16-bit value and 32-bit index; values of 32 bits are assumed.
 ASIDE = 8
-#: Bytes of a row that is put aside: target, square, largest entry, mark, count.
+#: Bytes of a row that is written to a scratch file: target, square, largest entry, mark, count.
 ASIDE_PER_ROW = 29
 #: Bytes of memory below which nothing is checked.
 SMALL = 2**26
@@ -62,7 +62,7 @@ def memory_needed(source: Records, facts: Facts) -> int:
 
 
 def free_memory() -> int | None:
-    """Bytes that this process may still take, as the system tells; None where it does not."""
+    """Bytes that this process may still take, as the system reports; None where it does not."""
     known = [found for found in (_available(), _group_limit(), _own_limit()) if found is not None]
     return min(known) if known else None
 
@@ -80,11 +80,11 @@ def refuse_beyond_memory(source: Records, facts: Facts) -> None:
 
 
 def refuse_beyond_disk(source: Records) -> None:
-    """Refuse rows for which the disk has no room."""
+    """Refuse rows for which the disk has no space."""
     needed = source.entries * ASIDE + source.shape[0] * ASIDE_PER_ROW
     if needed > shutil.disk_usage(scratch_folder()).free:
         raise DataError(
-            f"the disk of {scratch_folder()} has no room to put the rows aside. Free some, or name "
+            f"the disk of {scratch_folder()} has no space for a scratch file of the rows. Free some, or name "
             "another folder in the environment "
             "variable TMPDIR."
         )
@@ -146,7 +146,7 @@ class MemoryBudget:
 
     @property
     def kept(self) -> int:
-        """Bytes that are kept between questions."""
+        """Bytes that are kept between queries."""
         return 3 * self._eighth
 
     @property
@@ -155,7 +155,7 @@ class MemoryBudget:
         return max(1, self._eighth // (KEPT_PER_ROW * margins_of(self.facts)))
 
 
-# ------------------------------------------------------------------------------------------------ what the system tells
+# --------------------------------------------------------------------------------------- what the system reports
 
 
 def _available() -> int | None:

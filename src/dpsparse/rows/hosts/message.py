@@ -1,4 +1,4 @@
-"""Charges on their way to where rows are: one message, in which vectors of zeros take no room.
+"""Charges on their way to where rows are: one message, in which vectors of zeros take no space.
 
 Guarantee
 ---------

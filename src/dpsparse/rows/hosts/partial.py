@@ -4,7 +4,7 @@ Guarantee
 ---------
 A partial sum names the parts that it holds. `add_up` adds two of them only if they share no part. A
 copy of what is there already (a task that an engine ran twice, a straggler) is left out, and
-whatever cannot be told apart is refused. So the sum over all parts is the same in every order, for
+whatever cannot be distinguished is refused. So the sum over all parts is the same in every order, for
 every tree and after any number of copies. Integers are added as two words (`Total`) and sent
 without loss.
 
@@ -39,8 +39,8 @@ SPARSE_BELOW = 0.5
 SHORT = (1 << 63) - 1
 
 OVERLAP = (
-    "parts of the rows came back in sums that cannot be told apart. Nothing was released for this "
-    "question; run the fit again."
+    "parts of the rows came back in sums that cannot be distinguished. Nothing was released for this "
+    "query; run the fit again."
 )
 CHANGED = (
     "rows on the cluster are not what they were when they were first read. Fits need a source that "

@@ -5,7 +5,7 @@ Guarantee
 Built parts are a cached RDD of clipped rows in whole numbers, one partition for each part, with the
 lineage of the frame or the files behind it: where an executor is lost, the engine builds its parts
 again, and their seals say whether they are the same. The driver collects targets when rows are
-opened, and sums after that, never a block of rows. Every question is one broadcast and one
+opened, and sums after that, never a block of rows. Every query is one broadcast and one
 `treeReduce`; a task that was run twice is counted once, by its number.
 """
 
@@ -200,7 +200,7 @@ class SparkHolding:
         self._own.unpersist()
 
 
-# ------------------------------------------------------------------------------------------------ the door
+# ------------------------------------------------------------------------------------------------ reading rows
 
 
 def is_collection(X: object) -> bool:

@@ -175,7 +175,7 @@ class PartSpec:
 
 @dataclass(frozen=True)
 class BuildReport:
-    """What is told of a built part; `origin` is who built it."""
+    """What is reported of a built part; `origin` is who built it."""
 
     number: int
     seal: bytes
@@ -242,7 +242,7 @@ def _after(source: Records, steps: Sequence[Step]) -> Records:
 
 
 class WorkerShard:
-    """A part of the rows, built where it is: **private**. One question at a time.
+    """A part of the rows, built where it is: **private**. One query at a time.
 
     Parameters
     ----------

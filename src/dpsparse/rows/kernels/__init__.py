@@ -1,4 +1,4 @@
-"""Products of rows: the only code that walks over stored entries.
+"""Products of rows: the only code that loops over stored entries.
 
 `products` knows blocks, shifts and intercepts. Below it is one narrow interface over arrays
 (`interface.Kernels`), with two implementations that give the same bytes: `plain` (numpy and scipy,

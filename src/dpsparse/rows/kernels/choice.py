@@ -27,7 +27,7 @@ class _Seen:
 
 
 def kernels(entries: int) -> Kernels:
-    """The kernels for a product with so many entries."""
+    """The kernels for a product with this number of entries."""
     if _Seen.loaded is not None:
         return _Seen.loaded
     kind = wanted()

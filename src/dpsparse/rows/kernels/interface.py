@@ -41,7 +41,7 @@ class ClippedForm:
 
 @dataclass(frozen=True, eq=False)
 class UnitClip:
-    """What the sum over the rows of a unit is held within; public, one number for each coordinate, the constant last.
+    """What the sum over the rows of a unit is clipped to; public, one number for each coordinate, the constant last.
 
     `weights` are those of coordinates in the norm, which stays within `limit`; entries stay within
     `entry`, and within `columns` after that.
@@ -116,7 +116,7 @@ class Kernels(Protocol):
         ...
 
     def clipped_scatter(self, x: Matrix, factor: Vector, limits: Vector, acc: Sums, rows: slice) -> None:
-        """As `scatter`, with every factor times entry held within the limit of its column, a whole number."""
+        """As `scatter`, with every factor times entry clipped to the limit of its column, a whole number."""
         ...
 
     def unit_clipped(

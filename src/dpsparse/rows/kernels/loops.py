@@ -102,7 +102,7 @@ def dense_interval(x, factor, low, high, acc, start, stop):  # type: ignore[no-u
 
 @ordered_kernel
 def dense_norm_clipped(x, unit, centre, alive, norm, step, most, acc, start, stop):  # type: ignore[no-untyped-def]
-    """Sum of rows from a centre, held within a norm, as whole steps within `most`."""
+    """Sum of rows from a centre, clipped to a norm, as whole steps within `most`."""
     row = np.empty(x.shape[1])
     for i in range(start, stop):
         counts, total = alive[i], 0.0

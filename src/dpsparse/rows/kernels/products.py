@@ -11,7 +11,7 @@ product, the unshifted terms can be larger, for a row one unit from its shift ma
 product of shift and factors; and the sum of shifted terms, which is what is left, is below
 :math:`2^{52}`.
 
-Rows of the non-private twins are floats (`Lattice.exact`), whose sums depend on the order: those
+Rows of the non-private baselines are floats (`Lattice.exact`), whose sums depend on the order: those
 are always numpy's and scipy's.
 """
 
@@ -33,7 +33,7 @@ from .choice import kernels
 from .interface import ClippedForm, Kernels, Sums, UnitClip, entries_of
 from .plain import dense_pieces
 
-#: A copy by columns is made once it was asked for this often: it takes as long as about so many products with all rows.
+#: A copy by columns is made once it was asked for this often: it costs about as much as this many products.
 PAYS_COPY = 8
 #: Sums by unit take plain kernels about this many times as long as sums by row.
 UNITS_PAY = 8
@@ -68,7 +68,7 @@ def forward(block: Block, lattice: Lattice, whole: Vector) -> Vector:
     d, x = lattice.facts.n_features, block.x
     offset = _offset(block, lattice, slice(d), whole[:d], whole[d:])
     out = np.empty((x.shape[0], *whole.shape[1:]))
-    with np.errstate(all="ignore"):  # a wild iterate of the non-private twins must not warn
+    with np.errstate(all="ignore"):  # a wild iterate of the non-private baselines must not warn
         _for(lattice, entries_of(x) * out[:1].size).forward(x, whole[:d], out, slice(0, x.shape[0]))
         return np.add(out, offset, out=out)
 

@@ -1,26 +1,32 @@
-"""What each site promises, and what the promises mean together."""
+"""What each site guarantees, and what the guarantees mean together."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import ClassVar
 
+import numpy as np
+
 from ...accounting import Cost, PlanCost, PricedPlan, SumCost
-from ...core import Receipt, Statement
-from ...core.codec import Document
+from ...accounting.costs.base import read_cost, write_cost
+from ...accounting.draws import TurnCost
+from ...core import PoissonRows, PrivacyError, Receipt, Statement
+from ...core.codec import Document, canonical_json
 from ...core.release import difference
+from ...core.statement import COST_NAMES
 from ...fitting.statement import complete, draft_step
 from ...fitting.statement import no_promise as statement_of_nothing
 from ..rounds.protocol import MessageError, SiteProtocol, SiteSummary
-from .covered import covered, epsilon_of
 
-SEPARATE = "the promise of a site holds whatever the server and the other sites do, also together"
+SEPARATE = "the guarantee of a site holds whatever the server and the other sites do, also together"
 ONE_SITE = "a person's rows are at one site; for a person at several sites their costs add up (Federation.person_at)"
 TRUSTED = (
     "TRUSTS THE SERVER: it sees what each site changed, without noise, and adds the noise; "
-    "the promise is about what it publishes"
+    "the guarantee is about what it publishes"
 )
 ONE_STATE = "the server goes on from its own state alone, and no copy of its folder goes on beside it"
 SECRET_COINS = "which sites were asked in a round is known to the server alone"
@@ -60,11 +66,11 @@ def statement_without_noise(about: SiteSummary, n_rows: int) -> Statement:
 
 @dataclass(frozen=True)
 class Certificate(Document):
-    """What one site tells the server before it takes part.
+    """What one site sends the server before it takes part.
 
     Guarantee
     ---------
-    A certificate that passes `check` promises no more than the noise of the protocol's own plan at
+    A certificate that passes `check` guarantees no more than the noise of the protocol's own plan at
     the scale of its bill covers: the bill is for that plan, ask by ask, with its sampling rate,
     noise and neighbours, and every number of the statement that a server repeats is priced again.
     Whether a site adds this noise, how many rows it has, and where its randomness comes from is its
@@ -77,7 +83,7 @@ class Certificate(Document):
     site : str
     statement : Statement
     bill : Cost or None
-        From which anybody can price the promise again; None for a site that makes none.
+        From which anybody can price the guarantee again; None for a site that makes none.
     release : str
         The release that the site runs.
     """
@@ -96,10 +102,10 @@ class Certificate(Document):
     release: str
 
     def check(self, protocol: SiteProtocol) -> None:
-        """Refuse a certificate of another protocol, or one that promises more than its bill.
+        """Refuse a certificate of another protocol, or one that guarantees more than its bill.
 
         Refused are certificates of another run, site or release, those whose bill does not cover
-        the protocol, and those whose statement promises more than its bill.
+        the protocol, and those whose statement guarantees more than its bill.
         """
         if self.run != protocol.identity.hex() or self.site not in protocol.sites:
             raise MessageError("the certificate belongs to another run, or to a site that the protocol does not name.")
@@ -112,7 +118,7 @@ class Certificate(Document):
             )
         said, about = self.statement, protocol.about
         if not _well_formed(said) or said.private > protocol.private:
-            raise MessageError("the statement of the certificate is none of a site of this protocol.")
+            raise MessageError("the statement of the certificate is not one of a site of this protocol.")
         if self.bill is None:
             return
         if not isinstance(self.bill, PlanCost):
@@ -135,9 +141,9 @@ class Certificate(Document):
         self.verify()
 
     def verify(self) -> None:
-        """Price the bill again, and refuse a statement that promises more than it."""
+        """Price the bill again, and refuse a statement that guarantees more than it."""
         if self.bill is not None and not covered(self.statement, self.bill):
-            raise MessageError(f"the statement of site {self.site!r} promises more than its bill covers.")
+            raise MessageError(f"the statement of site {self.site!r} guarantees more than its bill covers.")
 
     def epsilon(self, delta: float | None = None) -> float:
         """What the bill costs at `delta` (default: that of the statement), priced again; infinite without a bill."""
@@ -166,7 +172,7 @@ def _well_formed(said: Statement) -> bool:
 
 @dataclass(frozen=True)
 class Federation:
-    """The promises of all sites.
+    """The guarantees of all sites.
 
     Attributes
     ----------
@@ -214,7 +220,7 @@ class Federation:
         return tuple(sorted({c.release for c in self.certificates.values()}))
 
     def verify(self) -> None:
-        """Price every bill again, and refuse a statement that promises more than its bill."""
+        """Price every bill again, and refuse a statement that guarantees more than its bill."""
         for certificate in self.certificates.values():
             certificate.verify()
 
@@ -223,7 +229,7 @@ class Federation:
         return tuple(
             f"site {name}: ({c.statement.epsilon:.6g}, {c.statement.delta:.3g}), {c.statement.n_rows} rows"
             if c.bill is not None
-            else f"site {name}: no promise"
+            else f"site {name}: no guarantee"
             for name, c in self.certificates.items()
         )
 
@@ -235,7 +241,7 @@ class Federation:
 def state_federation(federation: Federation, about: SiteSummary) -> Statement:
     """One statement for a model of many sites.
 
-    The weakest of their promises, priced again, holds for every person whose rows are at one site.
+    The weakest of their guarantees, priced again, holds for every person whose rows are at one site.
     """
     federation.verify()
     found = [c.statement for c in federation.certificates.values()]
@@ -257,3 +263,58 @@ def state_federation(federation: Federation, about: SiteSummary) -> Statement:
         caveats=tuple(caveats),
         notes=(*federation.lines(), *worst.notes),
     )
+
+
+#: By what part of itself a stated epsilon may be below that of its bill: searches may end elsewhere
+#: in other releases of NumPy and SciPy, and statements print six digits.
+TOLERANCE = 1e-6
+#: The same for numbers that no search finds: space for the rounding of sums and quotients.
+ROUNDING = 1e-12
+
+
+def covered(said: Statement, bill: Cost) -> bool:
+    """Whether a statement guarantees no more than its bill.
+
+    Epsilon, rho, mu and the cost of each ask in the statement must be at least those of its bill,
+    and all else that it says of its asks must be the same.
+
+    False for bills whose draws are not known, and for numbers that no accountant takes.
+    """
+    if not isinstance(bill, PlanCost) or not 0 < said.delta < 1 or len(said.asks) != len(bill.plan.asks):
+        return False
+    try:
+        costs = bill.account.costs
+        exact = [(costs.rho, said.rho), (costs.mu, said.mu)]
+        for ask, told in zip(bill.plan.asks, said.asks, strict=True):
+            rate = ask.rows.rate if isinstance(ask.rows, PoissonRows) else 1.0
+            drawn = TurnCost(ask.noise, bill.rho_scale * ask.weights()[0], rate, ask.offset).strength
+            own = replace(
+                told,
+                name=ask.name,
+                times=ask.times,
+                draws=ask.draws,
+                noise=str(ask.noise),
+                rate=rate,
+                offset=ask.offset,
+                cost_name=COST_NAMES[ask.noise],
+                part="",
+            )
+            if told != own:
+                return False
+            exact += [(drawn, told.cost), (drawn, told.sensitivity / told.scale)]
+        if not all(least <= stated * (1 + ROUNDING) for least, stated in exact):
+            return False
+        return epsilon_of(bill, said.delta) <= said.epsilon * (1 + TOLERANCE)
+    except (PrivacyError, ValueError, TypeError, ArithmeticError):
+        return False
+
+
+def epsilon_of(bill: Cost, delta: float) -> float:
+    """What a bill costs at `delta`, priced again; once for equal bills, which sites of one protocol often have."""
+    return _priced(canonical_json(write_cost(bill)), delta)
+
+
+@lru_cache(maxsize=1024)
+def _priced(bill: str, delta: float) -> float:
+    with np.errstate(all="ignore"):  # a bill may hold any number
+        return read_cost(json.loads(bill)).epsilon(delta)

@@ -37,7 +37,7 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
     Guarantee
     ---------
     A message that is malformed, damaged, not finite, beyond the radius, of another run, protocol,
-    round or release, of a site that has not said what it promises or was not asked, or the second
+    round or release, of a site that has not said what it guarantees or was not asked, or the second
     of a site in a round, is refused with `MessageError` and changes nothing.
 
     Where there is a `state`, a server that is killed at any moment loses nothing: the protocol with
@@ -53,7 +53,7 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
     mark carries the name of the run, is on the disk before the step is made, and is made under a
     lock of the operating system (`FileStore`); after a crash in between the round counts as closed,
     and the model is that of the round before. A state in a folder without these marks is refused.
-    Whoever copies the state *and* the marks into another folder, and goes on with both, has two
+    Anyone who copies the state *and* the marks into another folder, and goes on with both, has two
     memories of one run: that is not found. A run goes on with the noise with which it began, and
     with a seed only if it began with one: a server states one price for all rounds.
 
@@ -141,7 +141,7 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
 
     @property
     def federation(self) -> Federation:
-        """What each site promises, and what it means together."""
+        """What each site guarantees, and what it means together."""
         return Federation(dict(self._certificates))
 
     # ---------------------------------------------------------------------------------------------- rounds
@@ -180,7 +180,7 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
         name = self.protocol.sites[report.site]
         if name not in self._certificates:
             raise MessageError(
-                "the report is of a site that has not said what it promises; enrol its certificate first."
+                "the report is of a site that has not said what it guarantees; enrol its certificate first."
             )
         other = difference(f"site {name!r}", report.release, "the server", self.protocol.release)
         if other:
@@ -363,7 +363,7 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
 
 
 def file_digest(path: str | PathLike[str]) -> str:
-    """A digest of what a file holds; empty if there is none."""
+    """A digest of what a file holds; empty if the file does not exist."""
     try:
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()
     except FileNotFoundError:

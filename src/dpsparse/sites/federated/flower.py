@@ -81,7 +81,7 @@ def client_app(join: Join) -> ClientApp:
 
     Guarantee
     ---------
-    The promise is that of `Site`. Flower may run the messages of one node in several processes, one
+    The guarantee is that of `Site`. Flower may run the messages of one node in several processes, one
     after the other or at once: give every site a `memory` folder, which all of them share, and a
     ledger, so that no round is answered twice.
 
@@ -353,7 +353,7 @@ class _Carrier:
 
 
 def wait_for_nodes(grid: Grid, count: int, wait: float) -> list[int]:
-    """The numbers of the nodes that are there, once there are so many or the time is over."""
+    """The numbers of the nodes that are there, once there are enough or the time is over."""
     end = time.monotonic() + wait
     while len(nodes := sorted(grid.get_node_ids())) < count and time.monotonic() < end:
         time.sleep(PAUSE)
@@ -363,7 +363,7 @@ def wait_for_nodes(grid: Grid, count: int, wait: float) -> list[int]:
 def ask_nodes(
     grid: Grid, kind: str, nodes: Iterable[int], content: Content, timeout: float, group: str
 ) -> list[tuple[int, Content]]:
-    """What nodes reply, by node; those that failed or were late are left out, and so is whoever was not asked."""
+    """What nodes reply, by node; those that failed or were late are left out, and so are nodes that were not asked."""
     from flwr.app import ConfigRecord, Message, RecordDict
 
     asked = set(nodes)

@@ -194,7 +194,7 @@ class SiteParticipant(Participant[AgreedBySites, Task]):
 
     @property
     def statement(self) -> Statement:
-        """What this site promises to the people in its rows, if all rounds are asked for; public."""
+        """What this site guarantees to the people in its rows, if all rounds are asked for; public."""
         about, secure, assumed = self.protocol.about, self._randomness.secure, (*self._assumptions, SEPARATE)
         drawn = self._answers()
         return state_run(about, self._n, self._priced, self._delta, drawn, secure=secure, assumptions=assumed)
@@ -216,7 +216,7 @@ class SiteParticipant(Participant[AgreedBySites, Task]):
         """What this site changes in a model: noisy, or of a site that trusts the server."""
 
     def certificate(self) -> str:
-        """What this site tells the server before it takes part: its statement and its bill, as JSON."""
+        """What this site sends the server before it takes part: its statement and its bill, as JSON."""
         return Certificate(self.protocol.identity.hex(), self.name, self.statement, self._bill, self._release).to_json()
 
     def _read_task(self, task: bytes) -> tuple[bytes, int, int, Task]:

@@ -152,7 +152,7 @@ class Protocol(SiteProtocol):
         return SiteSummary(self.recipe, self.site_loss().name, self.adjacency, self.unit)
 
     def site_facts(self, n_rows: int) -> Facts:
-        """The bounds as the trusted rooms take them, for a site with this public number of rows."""
+        """The bounds as the trusted packages take them, for a site with this public number of rows."""
         loss = self.site_loss()
         more = {"loss": loss.name, "slope_bound": loss.slope_bound, "curvature": loss.curvature}
         return read_facts(self.facts, SHOWN, loss, n_rows=n_rows, **more)
@@ -162,7 +162,7 @@ class Protocol(SiteProtocol):
         return losses.restored_loss(self.loss)
 
     def loop(self) -> FedHT:
-        """Local walk and average."""
+        """Local steps and average."""
         rule: StepRule = SampledSecantSteps(self.sparsity) if self.secant else FixedSteps()
         if self.pace is not None:
             rule = PacedSteps(**self.pace)

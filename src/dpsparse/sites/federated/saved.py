@@ -1,4 +1,4 @@
-"""The state of a server as JSON: the model, the round, what came in since, and what sites promised."""
+"""The state of a server as JSON: the model, the round, what came in since, and what sites guaranteed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..rounds.messages import LARGEST_NUMBER
 from ..rounds.protocol import MessageError, SiteProtocol
 from .certificate import Certificate
 
-#: Saved servers; room for some ten million coefficients. They are for the eyes of the server alone.
+#: Saved servers; space for some ten million coefficients. They are for the eyes of the server alone.
 KIND = SealedKind("dpsparse-federated-server", 2, 2**30, "a saved server of sites", rights=0o600)
 
 
@@ -58,7 +58,7 @@ class Saved:
         Raises
         ------
         DataError
-            If the file is none, was edited, or contradicts itself.
+            If the file is of another kind, was edited, or contradicts itself.
         """
         return KIND.read(path, cls)
 

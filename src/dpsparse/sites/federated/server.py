@@ -76,7 +76,7 @@ class Server(SiteCoordinator[Protocol, SparseLinear]):
     The server holds no row, and every report of a private protocol is protected by its site before
     it comes: nothing that the server does can cost privacy. A message that is malformed, damaged,
     not finite, beyond the radius, of another run, protocol or round, of a site that has not said
-    what it promises, or the second of a site in a round, is refused with `MessageError` and changes
+    what it guarantees, or the second of a site in a round, is refused with `MessageError` and changes
     nothing.
 
     Weights and divisor are public and fixed: a site that does not answer has changed nothing, and
@@ -196,7 +196,7 @@ class Server(SiteCoordinator[Protocol, SparseLinear]):
     # ---------------------------------------------------------------------------------------------- the model
 
     def statement(self) -> Statement:
-        """What is promised to the people of all sites."""
+        """What is guaranteed to the people of all sites."""
         about = self.protocol.about
         if self._changes is None:
             return state_federation(self.federation, about)

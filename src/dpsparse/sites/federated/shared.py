@@ -51,7 +51,7 @@ def fit_shared(
 
     Guarantee
     ---------
-    Every site pays the whole bill out of its own ledger before it answers. The promise of the
+    Every site pays the whole bill out of its own ledger before it answers. The guarantee of the
     statement holds to everybody who sees sums, if at least `honest` sites add their shares as they
     should; the statement says what an aggregator who sees single parts could learn.
 
@@ -99,11 +99,11 @@ def fit_shared(
     sources = [source.expanded(prepared.request.basis) for source in sources]
     bill = single_site_bill(prepared.priced, honest)
     assumed = (
-        f"at least {honest} of the {len(names)} sites are asked the same questions, add their "
+        f"at least {honest} of the {len(names)} sites are asked the same queries, add their "
         "share of the noise as they should, and keep it secret",
     )
     notes = (
-        "whoever sees the integers of single sites, and not only their sums, learns up to "
+        "anyone who sees the integers of single sites, and not only their sums, learns up to "
         f"({bill.epsilon(prepared.delta):.6g}, "
         f"{prepared.delta:.3g}) about a row",
     )

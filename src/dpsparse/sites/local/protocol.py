@@ -118,7 +118,7 @@ class Protocol(RunProtocol):
         return self.strength if self.noise == Noise.LOCAL else gaussian_epsilon(self.strength, self.delta)
 
     def restored_facts(self) -> Facts:
-        """The bounds as the trusted rooms take them."""
+        """The bounds as the trusted packages take them."""
         if not math.isfinite(self.target_center):
             raise ValueError("the centre of the target must be finite.")
         return read_facts(self.facts, SHOWN, self.restored_loss())
@@ -129,7 +129,7 @@ class Protocol(RunProtocol):
 
     @cached_property
     def terms(self) -> LocalNoise:
-        """Randomisers at this price: the same that a simulated fit has. Refuses bounds and prices that are none."""
+        """Randomisers at this price: the same that a simulated fit has. Refuses invalid bounds and prices."""
         if not NONCE.fullmatch(self.nonce):
             raise ValueError("the nonce of a protocol has 32 hexadecimal digits.")
         if not (math.isfinite(self.strength) and self.strength > 0 and self.rounds >= 1 and 0 <= self.delta < 1):

@@ -14,14 +14,14 @@ from ...core.codec import Count, FormError, Via, form, read
 from ...core.sealed_files import SealedKind
 from .protocol import Protocol
 
-#: Saved servers; room for some million people.
+#: Saved servers; space for some million people.
 KIND = SealedKind("dpsparse-local-server", 2, 2**28, "a saved server")
 IDENTIFIER = re.compile(r"[0-9a-f]{32}")
 
 
 def _check_total(total: RoundTotal) -> RoundTotal:
     if not all(abs(v) <= total.count * 2**31 for v in (*total.total.tolist(), *total.labels.values())):
-        raise ValueError("sums and labels must be those of so many reports.")
+        raise ValueError("sums and labels must be those of this number of reports.")
     return total
 
 
@@ -83,7 +83,7 @@ class Saved:
         Raises
         ------
         DataError
-            If the file is none, was edited, or contradicts itself.
+            If the file is of another kind, was edited, or contradicts itself.
         """
         return KIND.read(path, cls)
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...core import DataError, PrivacyError
-from ...core.facts import Vector
+from ...core.facts import Facts, Vector
 from ...core.statement import Receipt
 from ...estimators.input_checks import refuse_named_unit
 from ...estimators.linear import SparseLinear
@@ -16,14 +16,14 @@ from ...fitting import FitRequest, Shape, plan_fit, rescaled_rows
 from ...fitting.shapes import refuse_shapes
 from ...fitting.statement import DEVICES, complete, draft_fit
 from ...fitting.terms import refuse_class_weight
+from ...oracles import Gate
 from ...oracles.local import LocalNoise, Randomiser
-from ...queries.kinds import Gradient, Query, RandomizedLabels
+from ...queries.kinds import Gradient, Oracle, Query, RandomizedLabels
 from ...rows.hosts import MemoryHost
 from ...rows.single_records import PublicRows
 from ..rounds import Coordinator, MessageError, fitted_model, without_ledger
 from ..rounds.messages import DeviceReport as Report
 from ..rounds.messages import DeviceTask as Task
-from .collected import Collected, Open
 from .protocol import Protocol
 from .saved import RoundTotal, Saved
 
@@ -173,7 +173,7 @@ class Server(Coordinator[Protocol, Report, SparseLinear]):
             raise MessageError("no honest report has these values: their norm or their places are not possible.")
         if report.identifier in self._seen:
             raise MessageError("a report with this identifier was taken already.")
-        if tally.count >= self._facts.n_rows:  # identifiers are kept, so made-up ones must not fill the memory
+        if tally.count >= self._facts.n_rows:  # identifiers are kept, so invented ones must not fill the memory
             raise MessageError(f"{self._facts.n_rows} people were expected, and this round has as many reports.")
         number = int.from_bytes(report.identifier, "little")
         if self.protocol.labels and number >= self._facts.n_rows:
@@ -283,3 +283,58 @@ def _two_classes(request: FitRequest) -> tuple[bool | int | float | str, ...] | 
     if request.classes is None or request.classes.size != 2:
         raise ValueError("a server needs the two classes declared: classes=[...].")
     return tuple(request.classes.tolist())
+
+
+class Open(Exception):
+    """The loop wants to know something that nobody has answered yet."""
+
+    def __init__(self, question: Query, turn: int) -> None:
+        super().__init__()
+        self.question = question
+        self.turn = turn
+
+
+class Collected(Oracle):
+    """Answers that have come in; the first one that has not stops the loop.
+
+    A solver is a function of its answers and of public facts, so running it again from its start
+    costs nothing but time.
+    """
+
+    def __init__(self, facts: Facts, terms: LocalNoise, answers: list[Vector]) -> None:
+        self.facts = facts
+        self.plan = terms.plan
+        self.passes = 0.0
+        self._terms = terms
+        self._gate = Gate(terms)
+        self._answers = list(answers)
+
+    def answer(self, question: Query, ask: str) -> Vector:
+        """What came in, or a stop."""
+        turn = self._gate.next(question, ask).turn
+        if turn >= len(self._answers):
+            raise Open(question, turn)
+        return self._answers[turn].copy()
+
+    @property
+    def terms(self) -> LocalNoise:
+        """Public numbers."""
+        return self._terms
+
+    @property
+    def unused_turns(self) -> dict[str, int]:
+        """Rounds that were not asked for."""
+        return self._gate.unused_turns
+
+    @property
+    def receipts(self) -> list[Receipt]:
+        """Kept by the server."""
+        return self._gate.receipts
+
+    def deviation(self, question: Query, ask: str, turn: int) -> float:
+        """Public."""
+        return self._terms.deviation(question, ask, turn)
+
+    def take_branch(self, branch: str) -> None:
+        """Local plans have no branches."""
+        self._terms.branch(branch)

@@ -7,7 +7,7 @@ truncated towards zero to whole multiples of :math:`C/2^{20}`:
 :math:`q_i = \mathrm{trunc}(g_i\,f_i\,2^{20}/C)`, :math:`f_i = \min(1, C(1-10^{-6})/\|g_i\|)`. The
 norm is computed in float64, right to a part of :math:`D\,2^{-53}`, for a chain of layers of
 :math:`2^{-23}`; factor and product are floats of 24 bits and wrong by at most :math:`2^{-23}`
-together. For all of that :math:`10^{-6}` leaves room up to :math:`D = 10^9`, and truncation only
+together. For all of that :math:`10^{-6}` leaves space up to :math:`D = 10^9`, and truncation only
 shrinks: :math:`\|q_i\| \le 2^{20}`. Where a gradient is not finite the row adds nothing, and so
 does a row on which the network or the loss fails. The rows of a chunk, at most 128, are added as
 32-bit integers: no sum exceeds :math:`2^{27}`. Chunks are added as 64-bit integers.
@@ -15,7 +15,7 @@ does a row on which the network or the loss fails. The rows of a chunk, at most 
 *Rows by themselves.* Rows go through `torch.func.vmap`, or through layers that cannot mix them
 (`layers`). :math:`q_i` must not depend on who else is computed beside row i, to the last bit. Rows
 are therefore computed in chunks of one fixed size, filled with zeros, by one thread, and `rehearse`
-tries on made-up rows whether each place of a chunk gives the same bits in any company. Where it
+tries on synthetic rows whether each place of a chunk gives the same bits beside any other rows. Where it
 does not, every row is computed alone. Networks whose rows mix (batch normalisation) or that draw at
 random (dropout) are refused.
 """
@@ -39,7 +39,7 @@ from .layers import Criterion, chain_of
 
 #: Units of the lattice in the clip of one row.
 UNITS = 2.0**20
-#: Room for the rounding of norms.
+#: Space for the rounding of norms.
 SLACK = 1e-6
 #: Clips beyond these would leave the range of 32-bit floats.
 SMALLEST_CLIP, LARGEST_CLIP = 1e-20, 1e20
@@ -47,14 +47,14 @@ SMALLEST_CLIP, LARGEST_CLIP = 1e-20, 1e20
 LARGEST_NORM = 1e38
 #: Rows that are computed at once at most, and numbers of their gradients: 256 MB.
 CHUNK, NUMBERS = 128, 2**26
-#: Made-up rows that are tried in every place of a chunk.
+#: Synthetic rows that are tried in every place of a chunk.
 PLACES = 8
 #: Rows that are computed at once are a multiple of it, so that registers are filled whatever the
 #: width of a layer: a rest is computed by other functions.
 WHOLE = 16
 
 Integers = NDArray[np.int64]
-#: Networks that were rehearsed, and how many rows at once each of them may compute.
+#: Networks that were tried, and how many rows at once each of them may compute.
 _TRIED: WeakKeyDictionary[torch.nn.Module, dict[tuple[Any, ...], int]] = WeakKeyDictionary()
 
 
@@ -104,7 +104,7 @@ class RowGradients:
     criterion : function of outputs and targets
     chunk : int, optional
         Rows at once, cut to a multiple of `WHOLE` or to 1; default: as many as their gradients
-        leave room for, up to `CHUNK`.
+        leave space for, up to `CHUNK`.
     """
 
     def __init__(self, module: torch.nn.Module, criterion: Criterion, chunk: int | None = None) -> None:
@@ -196,7 +196,7 @@ class RowGradients:
         return torch.split(torch.from_numpy(chosen), self._chunk) if chosen.size else ()
 
     def chunk(self, w: Vector, X: torch.Tensor, y: torch.Tensor, held: torch.Tensor | None = None) -> RowGradientBlock:
-        """Gradients of up to a chunk of rows. What the network raises passes: for made-up rows, and for `silent`.
+        """Gradients of up to a chunk of rows. What the network raises passes: for synthetic rows, and for `silent`.
 
         They are written to `held`, if that is given, which has as many rows as a chunk.
         """
@@ -217,7 +217,7 @@ class RowGradients:
         """The same of private rows.
 
         Where the network or the loss fails on a chunk, its rows are computed one by one, and those
-        on which it fails have gradient zero: a failure raises nothing, tells nothing, and changes
+        on which it fails have gradient zero: a failure raises nothing, reveals nothing, and changes
         nothing for other rows.
         """
         try:
@@ -237,10 +237,10 @@ class RowGradients:
         """Gradients within the clip, in whole units. Written over `rows`."""
         return torch.stack([clipped_units(row, norm, clip) for row, norm in rows.each()])
 
-    # ---------------------------------------------------------------------------------------------- rehearsal
+    # ---------------------------------------------------------------------------------------------- trial runs
 
     def rehearse(self, shape: tuple[int, ...], target: torch.Tensor) -> None:
-        """Try on made-up rows that each row is computed by itself; go over to single rows where chunks differ.
+        """Try on synthetic rows that each row is computed by itself; go over to single rows where chunks differ.
 
         Some of them are a thousand times larger: beside rows on which the network fails, others must be what they were.
 
@@ -300,7 +300,7 @@ class RowGradients:
         except Exception as error:
             raise PrivacyError(
                 "the gradients of single rows cannot be computed for this network "
-                f"({type(error).__name__}): of made-up rows of shape {shape} with target "
+                f"({type(error).__name__}): of synthetic rows of shape {shape} with target "
                 f"{target.tolist()[0]}. A network for classes needs an output for each of them."
             ) from None
 

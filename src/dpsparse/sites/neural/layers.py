@@ -122,7 +122,7 @@ class LayerChain:
                     if ROW_BY_ROW[type(layer)].axes not in (None, x.ndim):
                         return False
                     x = _pass(name, layer, x, weights)
-        except Exception:  # what is wrong with such rows is said by the rehearsal
+        except Exception:  # what is wrong with such rows is said by the trial run
             return False
         return bool(x.ndim > 1)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from os import PathLike
 from typing import Any, Self
 
@@ -9,21 +11,22 @@ import numpy as np
 import torch
 
 from ...accounting import PlanCost, PricedPlan, price
-from ...core import Adjacency, Budget, Statement, checks
+from ...core import Adjacency, Budget, DataError, Statement, checks
+from ...core.errors import ModelEditedError
 from ...core.facts import Vector
 from ...core.mechanisms import Randomness
+from ...core.regular_files import open_whole, parse_json, read_bytes
 from ...fitting import Seed, default_delta, public_rows, warn_if_seeded
 from ...fitting.session import session
 from ...fitting.statement import complete
 from ...ledger import Ledger
 from ..federated.certificate import state_run
 from ..rounds.protocol import NOTHING, SiteSummary
-from .files import read_network, write_network
-from .gradients import LARGEST_CLIP, SMALLEST_CLIP, RowGradients
+from .gradients import LARGEST_CLIP, SMALLEST_CLIP, RowGradients, to_vector
 from .oracle import NetworkOracle, descend, gradients_plan
 from .targets import LOSSES, example_target, private_rows
 
-TESTED = "that the network treats every row by itself was tested on made-up rows, and is not proven"
+TESTED = "that the network treats every row by itself was tested on synthetic rows, and is not proven"
 TESTED_BITS = "differences in the last bits of its floats between kinds of processors are not covered"
 
 
@@ -116,7 +119,7 @@ class SparseNetwork:
         return "sgd_ht" if self.epsilon is None else "dp_sgd_ht"
 
     def price(self, n_rows: int) -> tuple[PricedPlan | None, float]:
-        """The price of all steps for so many rows, and the delta at which it is stated. Reads no row."""
+        """The price of all steps for this number of rows, and the delta at which it is stated. Reads no row."""
         delta = default_delta(n_rows) if self.delta is None else self.delta
         if self.epsilon is None:
             return None, delta
@@ -191,3 +194,55 @@ class SparseNetwork:
     def load(self, path: str | PathLike[str]) -> Self:
         """Read parameters and statement of a network of the same shape."""
         return self.keep(*read_network(path, self._gradients.shapes))
+
+
+FORMAT, VERSION = "dpsparse-network", 1
+#: Files beyond are not read.
+LARGEST_BYTES = 2**32
+
+
+def write_network(path: str | PathLike[str], tensors: dict[str, torch.Tensor], statement: Statement) -> None:
+    """Write a file that appears whole or not at all."""
+    from safetensors.torch import save
+
+    held = {name: tensor.contiguous().clone() for name, tensor in tensors.items()}
+    said = statement.to_json(indent=None)
+    metadata = {"format": FORMAT, "version": str(VERSION), "statement": said, "digest": _digest(held, said)}
+    with open_whole(path, 0o666) as file:
+        file.write(save(held, metadata=metadata))
+
+
+def read_network(path: str | PathLike[str], shapes: dict[str, tuple[int, ...]]) -> tuple[Vector, Statement]:
+    """Parameters as one vector, and the statement.
+
+    Raises
+    ------
+    DataError
+        If the file is no network, or one of other shapes.
+    ModelEditedError
+        If it was changed after it was saved.
+    """
+    from safetensors.torch import load
+
+    content = read_bytes(path, LARGEST_BYTES, "a network of dpsparse")
+    try:
+        size = int.from_bytes(content[:8], "little")
+        metadata: dict[str, Any] = parse_json(content[8 : 8 + size])["__metadata__"]
+        if metadata["format"] != FORMAT or metadata["version"] != str(VERSION):
+            raise ValueError
+        tensors = load(content)
+        statement = Statement.from_dict(json.loads(metadata["statement"]))
+        w = to_vector({name: np.asarray(t) for name, t in tensors.items()}, shapes)
+    except Exception:  # whatever the library says of a file of another kind
+        raise DataError(f"{path} is not a network of dpsparse of this shape.") from None
+    if metadata.get("digest") != _digest(tensors, metadata["statement"]):
+        raise ModelEditedError(f"{path} was changed after it was saved. Load the original.")
+    return w, statement
+
+
+def _digest(tensors: dict[str, torch.Tensor], statement: str) -> str:
+    found = hashlib.sha256(statement.encode())
+    for name in sorted(tensors):
+        found.update(name.encode() + b"\0" + str(tuple(tensors[name].shape)).encode())
+        found.update(tensors[name].contiguous().numpy().tobytes())
+    return found.hexdigest()

@@ -45,7 +45,7 @@ def receipt(priced: PricedPlan, clip: float) -> Receipt:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NetworkRows:
-    """Rows and targets as tensors: **private**. `empty` marks records that count as nothing."""
+    """Rows and targets as tensors: **private**. `empty` marks records that are ignored."""
 
     X: torch.Tensor
     y: torch.Tensor
@@ -66,7 +66,7 @@ class NetworkOracle:
     Parameters
     ----------
     gradients : RowGradients
-        Rehearsed.
+        Tried on synthetic rows.
     rows : NetworkRows
     plan : PricedPlan or Plan
         A plan without a price is answered exactly, for baselines.

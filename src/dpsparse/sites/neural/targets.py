@@ -22,7 +22,7 @@ LOSSES: dict[str, Criterion] = {
 
 
 def example_target(loss: str, classes: int | None) -> torch.Tensor:
-    """The target of which a loss asks most, for rehearsals: the last class, for which the network needs an output."""
+    """The target of which a loss asks most, for trial runs: the last class, for which the network needs an output."""
     if loss != "cross_entropy":
         return torch.zeros(1, dtype=torch.float32)
     assert classes is not None
@@ -32,7 +32,7 @@ def example_target(loss: str, classes: int | None) -> torch.Tensor:
 def private_rows(X: Any, y: Any, loss: str, classes: int | None, n_rows: int) -> NetworkRows:
     """Rows as float32 tensors; silent.
 
-    A record with a cell that is no finite number of 32 bits, or a class that is none of the
+    A record with a cell that is no finite number of 32 bits, or a class outside the
     declared ones, counts as empty.
     """
     with suppress_messages():
@@ -57,5 +57,5 @@ def _features(X: Any) -> NDArray[np.float32]:
 
 
 def _targets(y: Any, classes: int | None) -> NDArray[np.float64 | np.float32]:
-    """Codes of classes, or numbers of 32 bits; not finite for whatever is none."""
+    """Codes of classes, or numbers of 32 bits; not finite for anything else."""
     return center_targets(y, 0.0).astype(np.float32) if classes is None else code_classes(y, range(classes))

@@ -53,7 +53,7 @@ LARGEST_NUMBER = 1e100
 SMALLEST_RADIUS, LARGEST_RADIUS = 1e-100, 1e100
 
 
-class Frame(NamedTuple):
+class MessageFrame(NamedTuple):
     """What every message says."""
 
     run: bytes
@@ -69,7 +69,7 @@ def message_digest(content: bytes) -> bytes:
     return hashlib.blake2b(content, digest_size=DIGEST).digest()
 
 
-def seal(kind: int, frame: Frame) -> bytes:
+def seal(kind: int, frame: MessageFrame) -> bytes:
     """A message as bytes."""
     numbers, text = np.asarray(frame.numbers, dtype=NUMBERS[kind]).ravel(), frame.release.encode()[:LARGEST_RELEASE]
     said = MAGIC, VERSION, kind, frame.run, frame.round, frame.sender, frame.radius, len(text), numbers.size
@@ -77,7 +77,7 @@ def seal(kind: int, frame: Frame) -> bytes:
     return content + message_digest(content)
 
 
-def unseal(message: Any, kind: int) -> Frame:
+def unseal(message: Any, kind: int) -> MessageFrame:
     """The inverse; refuses anything else."""
     if not isinstance(message, bytes | bytearray | memoryview):
         raise MessageError(f"a message is bytes, got {type(message).__name__}.")
@@ -97,13 +97,13 @@ def unseal(message: Any, kind: int) -> Frame:
     if message_digest(message[:-DIGEST]) != message[-DIGEST:]:
         raise MessageError("the message is damaged: its digest does not fit.")
     text = message[HEADER.size : start].decode("utf-8", "replace")
-    return Frame(run, turn, sender, radius, text, np.frombuffer(message, NUMBERS[kind], entries, start))
+    return MessageFrame(run, turn, sender, radius, text, np.frombuffer(message, NUMBERS[kind], entries, start))
 
 
 # ------------------------------------------------------------------------------------------------ sites
 
 
-def _unseal_floats(message: Any, kind: int) -> tuple[Frame, Vector]:
+def _unseal_floats(message: Any, kind: int) -> tuple[MessageFrame, Vector]:
     frame = unseal(message, kind)
     if not np.all(np.abs(frame.numbers) <= LARGEST_NUMBER):  # false for NaN too
         raise MessageError(f"the numbers of a message must be finite, and at most {LARGEST_NUMBER:g}.")
@@ -129,7 +129,7 @@ class Task:
 
     def to_bytes(self) -> bytes:
         """As bytes."""
-        return seal(SITE_TASK, Frame(self.run, self.round, NOBODY, 0.0, "", self.w))
+        return seal(SITE_TASK, MessageFrame(self.run, self.round, NOBODY, 0.0, "", self.w))
 
     @classmethod
     def from_bytes(cls, message: Any) -> Task:
@@ -166,7 +166,7 @@ class Report:
     def to_bytes(self) -> bytes:
         """As bytes."""
         sender = self.site.to_bytes(SENDER, "little")
-        return seal(SITE_REPORT, Frame(self.run, self.round, sender, 0.0, self.release, self.change))
+        return seal(SITE_REPORT, MessageFrame(self.run, self.round, sender, 0.0, self.release, self.change))
 
     @classmethod
     def from_bytes(cls, message: Any) -> Report:
@@ -190,7 +190,7 @@ class DeviceTask:
         Which run of which protocol, 16 bytes.
     round : int
     radius : float
-        Answers are held within this norm before they are randomised.
+        Answers are clipped to this norm before they are randomised.
     w : array
         The model at which gradients are taken; empty where labels are asked for.
     """
@@ -202,7 +202,7 @@ class DeviceTask:
 
     def to_bytes(self) -> bytes:
         """As bytes."""
-        return seal(DEVICE_TASK, Frame(self.protocol, self.round, NOBODY, self.radius, "", self.w))
+        return seal(DEVICE_TASK, MessageFrame(self.protocol, self.round, NOBODY, self.radius, "", self.w))
 
     @classmethod
     def from_bytes(cls, message: Any) -> DeviceTask:
@@ -238,7 +238,7 @@ class DeviceReport:
 
     def to_bytes(self) -> bytes:
         """As bytes."""
-        return seal(DEVICE_REPORT, Frame(self.protocol, self.round, self.identifier, 0.0, "", self.values))
+        return seal(DEVICE_REPORT, MessageFrame(self.protocol, self.round, self.identifier, 0.0, "", self.values))
 
     @classmethod
     def from_bytes(cls, message: Any) -> DeviceReport:

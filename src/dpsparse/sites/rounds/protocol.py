@@ -152,7 +152,7 @@ AgreedBySites = TypeVar("AgreedBySites", bound=SiteProtocol)
 def read_facts(stored: dict[str, Any], names: Iterable[str], loss: Loss, /, **more: Any) -> Facts:
     """The bounds of a protocol as facts.
 
-    ValueError for those that are missing, not finite, or leave no room for a record.
+    ValueError for those that are missing, not finite, or leave no space for a record.
     """
     values: dict[str, Any] = {k: np.asarray(v, dtype=float) if isinstance(v, list) else v for k, v in stored.items()}
     bounds = (v for k, v in values.items() if k != "sparsity")
@@ -162,5 +162,5 @@ def read_facts(stored: dict[str, Any], names: Iterable[str], loss: Loss, /, **mo
     each = [np.broadcast_to(v, facts.n_features) for v in (facts.lower, facts.upper, facts.shift, facts.scale)]
     ordered = np.all(each[0] <= each[1]) and np.all(each[3] > 0) and facts.intercept >= 0
     if not (ordered and min(facts.n_rows, facts.n_features, facts.row_norm, facts.target_bound) > 0):
-        raise ValueError("the bounds of a protocol must leave room for a record.")
+        raise ValueError("the bounds of a protocol must leave space for a record.")
     return facts

@@ -23,9 +23,9 @@ from ...core import DataError, PrivacyError
 from ...core.codec import read, write
 from ...core.regular_files import open_whole, parse_json, read_bytes, sync_folder
 
-#: A larger file of marks is not read: room for some hundred thousand rounds.
+#: A larger file of marks is not read: space for some hundred thousand rounds.
 LARGEST_BYTES = 2**25
-#: The same for the answers of one device: room for some thousand.
+#: The same for the answers of one device: space for some thousand.
 LARGEST_BYTES_OF_A_DEVICE = 2**20
 #: A larger report is not read.
 LARGEST_REPORT = 2**26
@@ -85,7 +85,7 @@ class Store(ABC):
 
     @abstractmethod
     def key(self, *, new: bool) -> bytes:
-        """The secret key of this run; a `new` one is drawn if there is none, and else its loss is refused."""
+        """The secret key of this run; a `new` one is drawn if it does not exist, and else its loss is refused."""
 
     @abstractmethod
     def forget_key(self) -> None:
@@ -142,7 +142,7 @@ class Store(ABC):
         Guarantee
         ---------
         A report is returned only after it is stored, and after the mark that says so. Where that
-        mark is missing, whoever computed the report was killed before anybody saw it, and it is
+        mark is missing, the process that computed the report was killed before anybody saw it, and it is
         computed again, for the same task; where it is there, nothing is computed any more.
 
         Raises
@@ -243,7 +243,7 @@ class FileStore(Store):
     file that is damaged, or ends in the middle of a line, allows nothing; a line that a full disk
     cut off is removed at once. The answer of a device counts from its mark on; the report of a
     site from when it is stored (`answer_once`), and it is sent again only as the same bytes, to
-    the same task. Whoever removes the file, or gives an older copy back, makes a device forget:
+    the same task. Anyone who removes the file, or gives an older copy back, makes a device forget:
     keep it where its owner keeps keys, and out of backups that are restored. A site that has
     forgotten a run, or has a copy from before its last restart, is refused by its ledger.
 

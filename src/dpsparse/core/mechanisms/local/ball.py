@@ -129,7 +129,7 @@ class PrivUnit:
         p, at least 2; one number has its own randomisers.
     epsilon : float
     radius : float
-        r: vectors are held within it.
+        r: vectors are clipped to it.
     gamma : float or None
         None: the one of the least variance.
 
@@ -188,7 +188,7 @@ class PrivUnit:
     def reports(self, values: Vector, randomness: Randomness) -> Reports:
         """One report for each row of `values`.
 
-        Rows beyond the radius are held within it, rows that are not finite are zero.
+        Rows beyond the radius are clipped to it, rows that are not finite are zero.
         """
         generator = randomness.generator()
         u, norms = polar(values)

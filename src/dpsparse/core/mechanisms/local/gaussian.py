@@ -39,7 +39,7 @@ class LocalGaussian:
     mu : float
         From the price.
     radius : float
-        r: vectors are held within it.
+        r: vectors are clipped to it.
 
     References
     ----------
@@ -74,7 +74,7 @@ class LocalGaussian:
     def reports(self, values: Vector, randomness: Randomness) -> Reports:
         """One report for each row of `values`.
 
-        Rows beyond the radius are held within it, rows that are not finite are zero.
+        Rows beyond the radius are clipped to it, rows that are not finite are zero.
         """
         u, norms = polar(np.reshape(values, (len(values), self.dimension)))
         held = u * (np.minimum(norms, self.radius) * (1 - 1e-12))[:, None]  # a little less, against rounding

@@ -65,7 +65,7 @@ class TwoPoint:
         return self.unit
 
     def reports(self, values: Vector, randomness: Randomness) -> Reports:
-        """One report, -1 or 1, for each number; numbers beyond the bound, or not finite, are held within it."""
+        """One report, -1 or 1, for each number; numbers beyond the bound, or not finite, are clipped to it."""
         held = _clipped(values, self.bound)
         up = np.clip(0.5 + held / (2 * self.bound) * (2 * self.keep - 1), 1 - self.keep, self.keep)
         return np.where(randomness.generator().random(held.shape) < up, 1, -1).astype(np.int32)
@@ -92,7 +92,7 @@ class TwoPoint:
 class Piecewise:
     r"""The piecewise mechanism for a number in :math:`[-B, B]` [W19]_, on a finite lattice.
 
-    M cells in a row; a window of W of them whose place tells the number. The report is a cell of
+    M cells in a row; a window of W of them whose place encodes the number. The report is a cell of
     the window with probability P and one of the others otherwise, each alike. The number picks the
     place by randomised rounding, from :math:`k = 0` for :math:`-B` to :math:`k = M - W` for B.
 
