@@ -283,8 +283,9 @@ class SparseLinear(ShapesMixin, StatementMixin, BaseEstimator):  # type: ignore[
 
         columns = checked_columns(request.check_cells, source)
         checked = 0 if columns is None else len(columns.names)
-        records = source.shape[0] if source.units is None else source.units.count
-        shape = request.shape(records, source.shape[1], sparse=source.sparse, models=targets.models, checked=checked)
+        shape = request.shape(
+            source.count, source.shape[1], sparse=source.sparse, models=targets.models, checked=checked
+        )
         with repeatable(None if request.resume is None else request.resume.public_seed):
             prepared = plan_fit(request, shape)
         self._sparse_rows = shape.sparse

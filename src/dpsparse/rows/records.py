@@ -114,6 +114,11 @@ class Records:
         found._scale = np.asarray(scale * np.ones(self.shape[1])) * (1.0 if self._scale is None else self._scale)
         return found
 
+    @property
+    def count(self) -> int:
+        """How many records there are: rows, or units."""
+        return self.shape[0] if self.units is None else self.units.count
+
     def by_unit(self, units: Units | None) -> Records:
         """The same rows, of which those of a unit are one record."""
         found = copy(self)
@@ -127,7 +132,7 @@ class Records:
         if self.spread is not None:
             raise DataError("units are not sorted on a cluster yet. Bring the rows to one machine, sorted or not.")
         kept = self if self._stored is None else Records(self._stored.rows(0, self.shape[0])).expanded(self._basis)
-        kept._scale, kept.terms = self._scale, self.terms
+        kept._scale, kept.terms, kept.unread = self._scale, self.terms, self.unread
         here = np.array_equal(order, np.arange(self.shape[0]))
         found = copy(kept) if here else kept.take(order)
         found.units, found.starts = None, self.units.starts
