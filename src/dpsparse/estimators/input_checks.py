@@ -57,10 +57,7 @@ def open_rows_in_files(X: Any, y: Any, request: FitRequest) -> tuple[Any, Any]:
 
 
 #: What is said where units cannot be sorted.
-UNITS_IN_MEMORY = (
-    "units are summed for rows in the memory of one machine. Leave memory_limit=None, and bring the rows of a cluster "
-    "to one machine."
-)
+UNITS_IN_MEMORY = "units are not sorted on a cluster yet. Bring the rows to one machine: to its memory, or to its disk."
 
 
 def without_column(X: Any, units: Any) -> tuple[Any, Any]:

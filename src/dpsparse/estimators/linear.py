@@ -261,7 +261,7 @@ class SparseLinear(ShapesMixin, StatementMixin, BaseEstimator):  # type: ignore[
                     f"fit(X, y, units=ids), one for each row; or leave unit=None."
                 )
             return request, source
-        if source.spread is not None or request.memory_limit is not None:
+        if source.spread is not None:
             raise DataError(UNITS_IN_MEMORY)
         word = PERSON if request.unit == ROW else request.unit
         return replace(request, unit=word), source.by_unit(read_units(units, source.shape[0]))
