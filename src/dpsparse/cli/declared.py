@@ -148,14 +148,17 @@ def table_columns(path: Path, unit: str, target: str | None, columns: list[str] 
 
 
 def read_ids(path: Path, column: str, csv: CsvForm) -> list[object]:
-    """The id of each row of a file: **private**."""
-    from ..io.columns import blocks
+    """The id of each row of a file: **private**; None for a line that was not understood.
+
+    Such lines are not one unit: a person could have rows there and under an id.
+    """
+    from ..io.columns import UNREADABLE, blocks
 
     found: list[object] = []
     for block in blocks(path, [column], csv):
         cells = block[column]
         found.extend(cells.to_pylist() if hasattr(cells, "to_pylist") else list(cells))
-    return found
+    return [None if cell == UNREADABLE else cell for cell in found]
 
 
 def encoded_shape(dictionary: Dictionary) -> tuple[int, bool]:

@@ -297,7 +297,15 @@ def state_pipeline(
 
 
 def draft_search(
-    bill: SearchCost, delta: float, run_rho: float, loss: Loss, n_rows: int, assumptions: Iterable[str], *, secure: bool
+    bill: SearchCost,
+    delta: float,
+    run_rho: float,
+    loss: Loss,
+    n_rows: int,
+    assumptions: Iterable[str],
+    *,
+    secure: bool,
+    unit: str = ROW,
 ) -> Statement:
     """What a search will have guaranteed, whichever run is the best; `state_best` adds that run."""
     law = bill.law
@@ -308,7 +316,7 @@ def draft_search(
         rho=math.inf,
         mu=math.inf,
         adjacency=str(bill.adjacency),
-        unit="one row",
+        unit=unit_phrase(unit),
         recipe="private search, no run",
         loss=loss.name,
         n_rows=n_rows,
