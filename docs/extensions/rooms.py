@@ -117,7 +117,17 @@ def home(room: str, name: str) -> str:
         and name in listed(made_in[1])
     ):
         return f"dpsparse.{made_in[1]}.{name}"
-    return f"dpsparse.{room}.{name}"
+    return f"dpsparse.{_first(room, name, thing)}.{name}"
+
+
+def _first(room: str, name: str, thing: object) -> str:
+    """The first package for users that lists the same class; sites and devices share some."""
+    if not inspect.isclass(thing) or room not in GROUPS["For users"]:
+        return room
+    for other in GROUPS["For users"][: GROUPS["For users"].index(room)]:
+        if name in listed(other) and getattr(importlib.import_module(f"dpsparse.{other}"), name, None) is thing:
+            return other
+    return room
 
 
 def directive(path: str) -> list[str]:

@@ -73,12 +73,12 @@ def test_what_was_found_is_summed_up_in_plain_words():
     found = audit.examine(fitted(), **FEW)
     assert not found.void
     assert found.caveats == ()
-    assert "6 checks tried to refute the promise and did not" in found.summary
+    assert "6 checks tried to refute the guarantee and did not" in found.summary
     assert "more runs see smaller ones" in found.summary, "eight runs prove nothing, and that is not called 0 %"
     strong = replace(found, checks=tuple(replace(c, proved=0.5 * c.claimed) for c in found.checks))
     assert strong.summary.endswith("Every attack would have noticed noise below 50% of what was priced.")
     void = replace(found, void=True, caveats=("why",))
-    assert void.verdict == "NO PROMISE"
+    assert void.verdict == "NO GUARANTEE"
     assert str(void).startswith("CAVEAT: why.")
 
 

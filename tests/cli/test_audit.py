@@ -97,21 +97,21 @@ def test_a_caveat_that_voids_the_promise_comes_first_and_has_its_own_exit_code(s
     lines = result.stdout.splitlines()
     assert lines[0] == "CAVEAT: fitted with a fixed seed: not private."
     assert sum(line.startswith("CAVEAT") for line in lines) == 1
-    assert lines[-1].startswith("Verdict: NO PROMISE. The caveat above voids the promise")
+    assert lines[-1].startswith("Verdict: NO GUARANTEE. The caveat above voids the guarantee")
     assert "no violation found" not in result.stdout
-    assert "carries no promise: fitted with a fixed seed" in result.stderr
+    assert "carries no guarantee: fitted with a fixed seed" in result.stderr
     machine = run(seeded, "--json", *FEW)
     assert machine.exit_code == 7
     found = json.loads(machine.stdout)
     assert found["void"] is True
     assert found["caveats"] == ["fitted with a fixed seed: not private"]
-    assert found["verdict"] == "NO PROMISE"
+    assert found["verdict"] == "NO GUARANTEE"
 
 
 def test_help_names_the_exit_codes():
     text = " ".join(run("--help").output.split())
-    assert "with 6 when a promise is refuted, and with 7 when a caveat voids it" in text
-    assert "7 there is no promise" in " ".join(CliRunner().invoke(main, ["--help"]).output.split())
+    assert "with 6 when a guarantee is refuted, and with 7 when a caveat voids it" in text
+    assert "7 there is no guarantee" in " ".join(CliRunner().invoke(main, ["--help"]).output.split())
 
 
 def test_a_weak_promise_is_a_caveat_and_no_failure(tmp_path):
@@ -129,7 +129,7 @@ def test_lines_read_neither_as_failure_nor_as_nonsense(models):
     [opinion] = [line for line in text.splitlines() if "second opinion" in line]
     assert "another library bounds it from above by" in opinion
     assert "0%" not in text.splitlines()[-1]
-    assert "checks tried to refute the promise and did not" in text.splitlines()[-1]
+    assert "checks tried to refute the guarantee and did not" in text.splitlines()[-1]
 
 
 def test_classification_and_adjacency_of_a_recipe():

@@ -173,7 +173,7 @@ def test_show_cannot_look_green_without_a_promise(tmp_path, table, extra):
     assert result.exit_code == 7
     assert result.stdout.startswith("CAVEAT: ")
     assert "WITHOUT privacy" in result.stdout
-    assert "carries no promise" in result.stderr
+    assert "carries no guarantee" in result.stderr
     machine = run("show", tmp_path / "m.json", "--json")
     assert machine.exit_code == 7
     assert json.loads(machine.stdout)["private"] is False

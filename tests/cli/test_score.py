@@ -73,7 +73,7 @@ def test_a_ledger_is_charged_once(folder, tmp_path):
         (["--target", "y", "--group", "site", "--groups", "a,b"], 2, "no column 'site'"),
         ([], 2, "--target"),
         (["--target", "y", "--ledger", "sqlite:///x.db"], 2, "belong together"),
-        (["--target", "y", "--seed", "1"], 7, "no promise"),
+        (["--target", "y", "--seed", "1"], 7, "no guarantee"),
     ],
 )
 def test_refusals(folder, arguments, code, message):

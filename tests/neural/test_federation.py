@@ -65,7 +65,7 @@ def test_the_statement_lists_what_every_site_promised():
     assert model.statement_.epsilon == pytest.approx(2.0, rel=1e-4)
     assert model.statement_.asks[0].times == 6
     assert [note[:7] for note in model.statement_.notes] == ["site a:", "site b:"]
-    assert "made-up rows" in model.statement_.details()
+    assert "synthetic rows" in model.statement_.details()
 
 
 def test_a_restarted_site_and_a_resumed_server_go_on(tmp_path):

@@ -33,7 +33,7 @@ def test_the_promise_is_the_curve_of_the_report(model, tmp_path):
 def test_what_carries_no_promise_says_so_in_the_picture():
     seeded = SparseRegressor(epsilon=2.0, recipe="dp_ight", random_state=0, **BOUNDS).fit(X, Y)
     for axes in (seeded.statement_.plot(Figure().subplots()), seeded.plot(Figure().subplots())):
-        assert axes.get_title().startswith("NO PROMISE")
+        assert axes.get_title().startswith("NO GUARANTEE")
         assert axes.title.get_color() == "#b00020"
     assert np.all(seeded.statement_.plot(Figure().subplots()).lines[0].get_ydata() == 1)
 

@@ -43,7 +43,7 @@ def seeded(book, tmp_path):
 
 
 def baseline(book, tmp_path):
-    return report_of_file(saved(fitted(recipe=recipes.IGHT(steps=3)), tmp_path), ledger=book), "carries no promise"
+    return report_of_file(saved(fitted(recipe=recipes.IGHT(steps=3)), tmp_path), ledger=book), "carries no guarantee"
 
 
 def unproven(book, tmp_path):
@@ -75,7 +75,7 @@ def promise_lowered(book, tmp_path):
 
 def promise_lowered_without_a_ledger(book, tmp_path):
     path = rewrite(saved(fitted(), tmp_path), statement={"epsilon": 0.1})
-    return report_of_file(path), "the statement promises 0.1"
+    return report_of_file(path), "the statement guarantees 0.1"
 
 
 def caveat_taken_away(book, tmp_path):
@@ -117,7 +117,7 @@ def citation_that_is_none(book, tmp_path):
 def missing_promise(book, tmp_path):
     model = fitted(ledger=book, **CHARGED)
     model.statement_ = replace(model.statement_, private=False)
-    return report_of_file(saved(model, tmp_path), ledger=book), "carries no promise"
+    return report_of_file(saved(model, tmp_path), ledger=book), "carries no guarantee"
 
 
 def refuted_by_an_audit(book, tmp_path):
@@ -128,10 +128,10 @@ def refuted_by_an_audit(book, tmp_path):
 
 
 def audit_of_what_carries_no_promise(book, tmp_path):
-    found = {"verdict": "NO PROMISE", "violated": False, "void": True, "target": "dp_ight"}
+    found = {"verdict": "NO GUARANTEE", "violated": False, "void": True, "target": "dp_ight"}
     return report_of_file(
         saved(fitted(ledger=book, **CHARGED), tmp_path), ledger=book, audit=found
-    ), "carries no promise"
+    ), "carries no guarantee"
 
 
 NEVER = [
@@ -185,7 +185,7 @@ def weak(book, tmp_path):
     book.create("wide", epsilon=30.0, delta=1e-5)
     return report_of_file(
         saved(fitted(epsilon=12.0, ledger=book, dataset="wide"), tmp_path), ledger=book
-    ), "weak promise"
+    ), "weak guarantee"
 
 
 def hopeless(book, tmp_path):
@@ -242,7 +242,7 @@ def test_scores_without_a_promise_are_not_released(book, tmp_path):
     scores = {"confidence": 0.95, "scores": [], "statement": {"private": False, "epsilon": 1.0, "delta": 1e-6}}
     report = report_of_file(saved(model, tmp_path), ledger=book, scores=scores)
     assert report.verdict.light is Status.WAIT
-    assert "scores on this page carry no promise" in first_screen(report.html())
+    assert "scores on this page carry no guarantee" in first_screen(report.html())
 
 
 def test_a_seeded_entry_is_noted_in_the_ledger_and_pays_for_no_private_model(book, tmp_path):

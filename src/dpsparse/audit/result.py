@@ -12,7 +12,7 @@ from .lower_bounds import LowerBound
 
 NOTHING_FOUND = "no violation found"
 VIOLATED = "VIOLATED"
-VOID = "NO PROMISE"
+VOID = "NO GUARANTEE"
 #: An attack that proves less than this part of a claim saw next to nothing: with so few runs, or so
 #: much noise, none would.
 BLIND = 0.1
@@ -140,12 +140,12 @@ class AuditResult(Printed):
     def summary(self) -> str:
         """The verdict in plain words: what was found, and how much an error would have had to be to be seen."""
         if self.violated:
-            return "The promise is false, or the fit does something else than it says."
+            return "The guarantee is false, or the fit does something else than it says."
         if self.void:
-            return "The caveat above voids the promise: do not release this. The checks found nothing else."
+            return "The caveat above voids the guarantee: do not release this. The checks found nothing else."
         power = min((c.power for c in self.checks if not math.isnan(c.power)), default=math.nan)
         said = (
-            f"{len(self.checks) + len(self.laws)} checks tried to refute the promise and did not. "
+            f"{len(self.checks) + len(self.laws)} checks tried to refute the guarantee and did not. "
             "No audit can prove one."
         )
         if math.isnan(power):

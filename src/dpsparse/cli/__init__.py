@@ -45,8 +45,8 @@ def main(log_level: str | None) -> None:
       3  the privacy budget was refused
       4  try again later: a full disk, or a ledger, a cluster or another process that is in the way
       5  a ledger does not verify
-      6  an audit refuted a promise
-      7  there is no promise: a seed, a plan without a proof, or a baseline
+      6  an audit refuted a guarantee
+      7  there is no guarantee: a seed, a plan without a proof, or a baseline
     """
     if log_level is not None:
         import logging

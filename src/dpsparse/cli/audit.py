@@ -50,12 +50,12 @@ if TYPE_CHECKING:
 @click.option("--plot", type=click.Path(path_type=Path), help="With --papers: draw claimed against true to this file.")
 @json_option
 def audit(target: str | None, papers: bool, plot: Path | None, as_json: bool, **options: Any) -> None:
-    """Try to refute a promise: laws, traces, a second opinion, and attacks with canaries in two worlds.
+    """Try to refute a guarantee: laws, traces, a second opinion, and attacks with canaries in two worlds.
 
     MODEL_OR_RECIPE is a model that `dpsparse fit` saved, or the name of a recipe. A model file
     holds no rows, and none are needed: what is audited is its recipe with its settings, on made-up
     data that is the worst for it, and the arithmetic of its statement. Caveats come first. Exits
-    with 6 when a promise is refuted, and with 7 when a caveat voids it: a seed, or a plan without a
+    with 6 when a guarantee is refuted, and with 7 when a caveat voids it: a seed, or a plan without a
     proof.
 
     \b
@@ -88,7 +88,7 @@ def audit(target: str | None, papers: bool, plot: Path | None, as_json: bool, **
     if found.violated:
         raise Violated(f"the audit of {target} found a violation.")
     if found.void:
-        raise NoPromise(f"{target} carries no promise: {found.caveats[0]}.")
+        raise NoPromise(f"{target} carries no guarantee: {found.caveats[0]}.")
 
 
 def _subject(target: str, task: str, adjacency: str) -> tuple[SparseLinear, str]:

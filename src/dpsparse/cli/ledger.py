@@ -91,7 +91,7 @@ def show(place: tuple[str, ...], as_json: bool) -> None:
     """Show used capacity, odometer and what is left, for one DATASET with its entries, or for all.
 
     Used capacity is the smallest total that would have taken the same fits. It measures the budget
-    and is no promise: the total is. The odometer bounds what was lost so far, whenever it is read.
+    and is no guarantee: the total is. The odometer bounds what was lost so far, whenever it is read.
 
     \b
     Examples:

@@ -42,7 +42,7 @@ def report(
     card: Path | None,
     as_json: bool,
 ) -> None:
-    """Write one HTML page about MODEL: may it be released, what was promised, what was not, and what speaks against it.
+    """Write one HTML page about MODEL: may it be released, what is guaranteed, what is not, and what speaks against it.
 
     The page needs no network, and nothing reads data to make it. The exit code is 7 where the answer is no.
 
@@ -109,7 +109,7 @@ def report(
     )
     _said(content, text, as_json)
     if not found.values["statement"].private:
-        raise NoPromise(f"{subject} carries no promise to anyone in the data; its caveats say why.")
+        raise NoPromise(f"{subject} carries no guarantee for anyone in the data; its caveats say why.")
     if verdict.light == "no":
         raise NoPromise(f"{subject} must not be released: {reasons[0]}")
 

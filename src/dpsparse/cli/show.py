@@ -22,7 +22,7 @@ def show(model: Path, details: bool, as_json: bool) -> None:
 entry of a ledger that paid for it.
 
     Says first if the file was edited after it was saved, and then exits with 2; and if the model
-    carries no promise (a seed, a plan without a proof, a baseline), and then exits with 7. Prints at
+    carries no guarantee (a seed, a plan without a proof, a baseline), and then exits with 7. Prints at
     most one screen; --details prints everything.
 
     \b
@@ -54,4 +54,4 @@ entry of a ledger that paid for it.
     if edited is not None:
         raise Refusal(edited)
     if not fitted.statement_.private:
-        raise NoPromise(f"{model} carries no promise to anyone in the data; its caveats say why.")
+        raise NoPromise(f"{model} carries no guarantee for anyone in the data; its caveats say why.")

@@ -115,7 +115,7 @@ def weaknesses(
     )
     found = []
     if epsilon > LARGE_EPSILON:
-        found.append(f"epsilon = {epsilon:.6g} is above {LARGE_EPSILON:g}, which is a weak promise: {right}")
+        found.append(f"epsilon = {epsilon:.6g} is above {LARGE_EPSILON:g}, which is a weak guarantee: {right}")
     if delta > 1 / max(1, n_rows):
         found.append(f"delta = {delta:.3g} is above 1/n: it allows the exposure of a whole record, and {right}")
     return tuple(found)

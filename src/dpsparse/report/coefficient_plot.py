@@ -59,7 +59,7 @@ def plot_coefficients(model: SparseLinear, where: str | PathLike[str] | Axes | N
         title = f"{model.statement_.recipe}: {len(model.support_)} features" + (f", {left} not drawn" if left else "")
         axes.set_title(title, fontsize=10)
         if not model.statement_.private:
-            axes.set_title(f"NO PROMISE. {title}", color=CAVEAT, fontsize=10)
+            axes.set_title(f"NO GUARANTEE. {title}", color=CAVEAT, fontsize=10)
         return axes
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from ..core import DataError, Statement
 from ..core.attacker import in_percent
 from ..core.regular_files import write_whole
-from ..core.words import GUESSES, details, other_words, paragraph
+from ..core.words import details, guesses, other_words, paragraph
 from ..estimators.interval_words import meaning
 from ..estimators.linear import SparseLinear
 from ..estimators.summary import about_bounds, keeps_dictionary, summary
@@ -106,7 +106,7 @@ def report_of(
     """
     statement: Statement | None = getattr(model, "statement_", None)
     if statement is None:
-        raise DataError("there is nothing to report: the model was not fitted.")
+        raise DataError("there is nothing to report: the model is not fitted.")
     inner = _linear(model)
     planned = repeat_plan(inner, statement)
     payment, extract = ledger_check(statement, ledger)
@@ -131,7 +131,7 @@ def report_of(
         "details": details(statement),
         "success": in_percent(statement.attacker_success),
         "record": _record(statement),
-        "guess": GUESSES.get(statement.adjacency, GUESSES["replace-one"]),
+        "guess": guesses(statement.adjacency, statement.unit),
         "beliefs": learned(statement).beliefs,
         "read_offs": read_offs(statement),
         "pictures": pictures(statement),

@@ -33,8 +33,8 @@ def plot_promise(statement: Statement, where: str | PathLike[str] | Axes | None)
     if statement.private:
         missed = least_missed(wrong, statement.epsilon, statement.delta, statement.mu)
     with axes_at(where) as axes:
-        axes.plot(wrong, 1 - missed, label="this promise" if statement.private else "no promise")
-        axes.plot([0, 1], [0, 1], color="grey", linestyle="--", label="a coin")
+        axes.plot(wrong, 1 - missed, label="this guarantee" if statement.private else "no guarantee")
+        axes.plot([0, 1], [0, 1], color="grey", linestyle="--", label="a coin flip")
         axes.set(xlim=(0, 1), ylim=(0, 1.01), xlabel="false positive rate", ylabel="true positive rate, at most")
         if statement.private:
             said = (
@@ -43,6 +43,6 @@ def plot_promise(statement: Statement, where: str | PathLike[str] | Axes | None)
             )
             axes.set_title(said, fontsize=10)
         else:
-            axes.set_title("NO PROMISE: " + "; ".join(statement.caveats)[:120], color="#b00020", fontsize=9)
+            axes.set_title("NO GUARANTEE: " + "; ".join(statement.caveats)[:120], color="#b00020", fontsize=9)
         axes.legend(frameon=False)
         return axes

@@ -45,5 +45,5 @@ def plot_survival(model: SparseSurvival, X: object, where: str | PathLike[str] |
         title = "survival, with the noise of privacy in it"
         axes.set_title(title, fontsize=10)
         if not model.statement_.private:
-            axes.set_title(f"NO PROMISE. {title}", color=CAVEAT, fontsize=10)
+            axes.set_title(f"NO GUARANTEE. {title}", color=CAVEAT, fontsize=10)
         return axes

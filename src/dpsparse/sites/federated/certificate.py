@@ -223,7 +223,7 @@ class Federation:
         return tuple(
             f"site {name}: ({c.statement.epsilon:.6g}, {c.statement.delta:.3g}), {c.statement.n_rows} rows"
             if c.bill is not None
-            else f"site {name}: no promise"
+            else f"site {name}: no guarantee"
             for name, c in self.certificates.items()
         )
 
