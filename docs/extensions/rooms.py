@@ -179,6 +179,13 @@ def field_table(kind: Any) -> list[str]:
     return ["", "| field | type | default |", "|---|---|---|", *rows, ""] if rows else ["", "It has no fields.", ""]
 
 
+def recipe_names() -> list[str]:
+    """The recipes by their own names, which their pages have."""
+    from dpsparse import recipes
+
+    return list(dict.fromkeys(recipes.get(name).name for name in recipes.names()))
+
+
 def recipe_pages() -> dict[str, str]:
     """One page for each recipe, and a table of them."""
     from dpsparse import recipes
@@ -256,7 +263,7 @@ def pages() -> dict[str, str]:
 
 def contents() -> str:
     """The lists of the reference's front page."""
-    lines = []
+    lines = ["Recipes: " + ", ".join(f"[{name}](reference/recipes/{name}.md)" for name in recipe_names()) + ".", ""]
     for title, group in GROUPS.items():
         lines += ["```{toctree}", f":caption: {title}", ":maxdepth: 1", ""]
         lines += ["reference/top", "reference/recipes/index"] if title == "For users" else []

@@ -146,8 +146,8 @@ class UnreadShares:
             for j in np.flatnonzero(self.named)
         ]
         rest = (
-            f"{'the other ' if told else 'of '}{count - len(told)} columns: no noisy share above "
-            f"{_percent(self.least)}, which noise alone can reach"
+            f"in {'the other' if told else 'all'} {count - len(told)} columns no noisy share is above "
+            f"{_percent(self.least)}, which noise alone explains"
         )
         said = "; ".join([*told, *([rest] if count > len(told) else [])])
         notes = [f"{SHARES}: {said}"]
