@@ -106,7 +106,7 @@ USUAL = (
 @click.option(
     "--unit",
     "unit_column",
-    help="Column with the id of each row's person, household or firm: the guarantee protects all rows with the same "
+    help="Column with the id of each row's person, household or firm: the guarantee covers all rows with the same "
     "id. A dictionary may name it: role unit.",
 )
 @click.option("--unit-name", help="With --unit: the word for what has one id, such as patient. Default: person.")
