@@ -62,7 +62,8 @@ class PlanCost:
             return 0
         for whole in self.plan.parts or (self.plan,):
             models = max(1, _turns(whole) // max(1, _turns(priced.plan)))
-            if digest_of(priced.plan.repeated(models)) == digest_of(whole):
+            run = priced.plan.repeated(models)
+            if run is whole or digest_of(run) == digest_of(whole):
                 return models
         return 0
 
