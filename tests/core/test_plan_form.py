@@ -118,3 +118,29 @@ def test_public_things_without_a_stored_form_are_refused():
     plan = Plan(asks=(Ask(name="a", noise=Noise.GAUSSIAN),), public={"model": object()})
     with pytest.raises(PrivacyError, match="public 'model' of type object"):
         write_plan(plan)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.inf,
+        [1, 2],
+        {"tuple": [np.nan]},
+        {"array": ["3"], "dtype": "float64"},
+        {"array": "inf", "dtype": "float64"},
+        {"array": [1e999], "dtype": "float64"},
+        {"array": [1.5], "dtype": "int64"},
+        {"array": [True], "dtype": "int64"},
+        {"array": [1], "dtype": "float64"},
+        {"array": [300], "dtype": "uint8"},
+        {"array": [1.0], "dtype": "double"},
+        {"array": [1.0], "dtype": "float64", "more": 1},
+        {"array": [1.0]},
+    ],
+    ids=str,
+)
+def test_public_values_of_a_stored_plan_are_not_converted(value):
+    content = write_plan(Plan(asks=(Ask(name="a", noise=Noise.GAUSSIAN),), public={"order": np.arange(2)}))
+    assert np.array_equal(read_plan(content).public["order"], np.arange(2)), "the control"
+    with pytest.raises(FormError, match="must hold numbers, texts, tuples and arrays"):
+        read_plan({**content, "public": {"order": value}})

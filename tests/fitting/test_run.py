@@ -54,7 +54,7 @@ def executed(made, opener=None, seed=0):
     watched = Watched()
     randomness = Randomness(seed)
     draft = draft_fit(made, secure=False)
-    fitted = run(made, X, (Y,), Session((watched,), randomness, watched), draft=draft, opener=opener)
+    fitted = run(made, X, (Y,), Session((watched,), randomness, watched, bill=made.bill), draft=draft, opener=opener)
     return fitted, watched.events
 
 
@@ -76,7 +76,7 @@ def test_the_payment_is_durable_before_the_first_answer():
             order.append("start")
 
     made = prepared()
-    opened = Session((Noted(),), Randomness())
+    opened = Session((Noted(),), Randomness(), bill=made.bill)
     slow = wrapped(lambda _, oracle: Slow(oracle))
     run(made, X, (Y,), opened, draft=draft_fit(made, secure=True), opener=slow)
     assert order[:2] == ["asked", "start"]

@@ -3,6 +3,7 @@
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Barrier
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 
 from dpsparse import Ledger
 from dpsparse.accounting import PlanCost, price
-from dpsparse.core import Ask, Budget, BudgetExceededError, Noise, NotPricedError, Plan, PrivacyError
+from dpsparse.accounting.costs.unit import UnitCost
+from dpsparse.core import Ask, Budget, BudgetExceededError, Noise, NotPricedError, Plan, PrivacyError, SplitRule
 from dpsparse.core.facts import Facts
 from dpsparse.core.mechanisms import Randomness
 from dpsparse.fitting import session as module
@@ -143,3 +145,55 @@ def test_turns_that_were_used_before_are_turns_of_the_plan(used):
         terms = oracle.gate.terms
         with pytest.raises(PrivacyError, match="must be turns of the plan"):
             Gate(terms, used=used)
+
+
+# ------------------------------------------------------------------------------------------------ which plans
+
+
+def priced(name="count", epsilon=1.0, times=1, **more):
+    plan = Plan(asks=(Ask(name=name, question="Count", noise=Noise.GAUSSIAN, times=times, **more),))
+    return price(plan, Budget.approx(epsilon, 1e-6))
+
+
+OTHERS = {
+    "another name": priced("counts"),
+    "more turns": replace(PRICED, plan=priced(times=2).plan),
+    "a larger epsilon": priced(epsilon=2.0),
+    "less noise": replace(PRICED, rho_scale=2 * PRICED.rho_scale),
+    "another adjacency": replace(PRICED, budget=Budget.approx(1.0, 1e-6, "add-remove")),
+    "no noise": Plan(asks=(Ask(name="count", question="Count", noise=Noise.NONE),)),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_session_answers_the_plan_of_its_bill_and_no_other(name):
+    with opened(PaidBy(None, None)) as within, pytest.raises(PrivacyError, match="the plan of its bill"):
+        within.oracle(None, Squared(), OTHERS[name])  # type: ignore[arg-type]
+
+
+def test_a_plan_is_opened_once_for_each_model_of_its_bill():
+    for models in (1, 3):
+        whole = price(PRICED.plan.repeated(models), Budget.approx(1.0, 1e-6))
+        one, bill = replace(whole, plan=PRICED.plan), UnitCost(PlanCost.of(whole), "patient")
+        with session(PaidBy(None, None), bill=bill, label="", delta=1e-6, randomness=Randomness()) as within:
+            for _ in range(models):
+                with within.open(ROWS, np.zeros(5), FACTS, Squared(), one) as oracle:
+                    oracle.count(ask="count")
+            with pytest.raises(PrivacyError, match="once for each"):
+                within.oracle(None, Squared(), one)  # type: ignore[arg-type]
+
+
+def test_each_part_of_a_plan_is_opened_once():
+    parts = priced().plan, priced("other", times=2).plan
+    whole = price(Plan(asks=(), parts=parts, coins=SplitRule.under("replace-one", 0.5)), Budget.approx(1.0, 1e-6))
+    bill = PlanCost.of(whole)
+    assert [bill.runs(part) for part in (*whole.parts, whole, priced("third"))] == [1, 1, 0, 0]
+
+
+def test_a_session_without_a_bill_answers_baselines_and_unproven_plans_only():
+    with session(PaidBy(None, None), bill=None, label="", delta=1e-6, randomness=Randomness()) as within:
+        for plan in (OTHERS["no noise"], replace(PRICED, plan=replace(PRICED.plan, unproven="a heuristic"))):
+            with within.open(ROWS, np.zeros(5), FACTS, Squared(), plan):
+                pass
+        with pytest.raises(PrivacyError, match="the plan of its bill"):
+            within.oracle(None, Squared(), PRICED)  # type: ignore[arg-type]

@@ -526,7 +526,7 @@ def test_a_faulty_query_costs_no_turn(name):
 
 
 def test_control_without_a_made_up_record_faulty_queries_cost_turns(monkeypatch):
-    monkeypatch.setattr(noise_info, "tried", lambda query, lattice, *_: measure(query, lattice))
+    monkeypatch.setattr(noise_info, "try_out", lambda *_: None)
     assert len(lost_turns(QUESTIONS["residual"])) > 10
 
 

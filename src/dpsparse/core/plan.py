@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .codec import FormError, Via, form, read, write
+from .codec import FormError, Via, canonical_json, form, read, write
 from .errors import PrivacyError
 from .participation import OncePerPerson
 from .parts import SplitRule
@@ -330,17 +330,18 @@ def _read_public(content: Any, where: str) -> dict[str, Any]:
 
 
 def _public_value(value: Any, where: str) -> Any:
-    if not isinstance(value, dict):
+    if value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
-    if value.keys() == {"tuple"} and isinstance(value["tuple"], list):
+    if isinstance(value, dict) and value.keys() == {"tuple"} and isinstance(value["tuple"], list):
         return tuple(_public_value(entry, where) for entry in value["tuple"])
     try:
-        if value.keys() != {"array", "dtype"} or np.dtype(value["dtype"]).kind not in "biuf":
-            raise TypeError
         array = np.array(value["array"], dtype=value["dtype"])
-    except (TypeError, ValueError, OverflowError):
-        raise FormError(f"{where} must hold numbers, texts, tuples and arrays of numbers.") from None
-    return array if array.ndim else array[()]
+        found = array if array.ndim else array[()]
+        if array.dtype.kind in "biuf" and canonical_json(_choice(found, where)) == canonical_json(value):
+            return found  # what is written again as it was: nothing was converted
+    except (TypeError, ValueError, KeyError, OverflowError):
+        pass
+    raise FormError(f"{where} must hold numbers, texts, tuples and arrays of numbers.")
 
 
 @form(later=(("unproven",), ("parts", "coins")))

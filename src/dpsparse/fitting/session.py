@@ -20,14 +20,15 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..accounting import Cost, PricedPlan
-from ..core import DataError, NonPrivateRandomnessWarning, Plan
+from ..accounting import Cost, PlanCost, PricedPlan, bare_cost
+from ..core import DataError, NonPrivateRandomnessWarning, Plan, PrivacyError
+from ..core.digests import digest_of
 from ..core.facts import Facts, Vector
 from ..core.mechanisms import Randomness, keyed_generator
 from ..ledger import Ledger, Payment, reserve
@@ -116,12 +117,16 @@ class Session:
         Called with the name of every query that is charged, which is public.
     tape : Tape or None
         Where released answers are kept before they are returned.
+    bill : Cost or None
+        What was reserved: oracles answer its plan and no other, once for each of its models.
     """
 
     payments: tuple[Payment, ...]
     randomness: Randomness
     progress: ProgressCallback = no_progress
     tape: Tape | None = None
+    bill: Cost | None = None
+    _opened: dict[str, int] = field(default_factory=dict, init=False)
 
     @property
     def payment(self) -> Payment:
@@ -132,9 +137,24 @@ class Session:
         """An oracle over opened rows; with a tape, its answers are stored before they are returned.
 
         The tape binds the plan, the loss and the public fields of a solver, where one is named.
+        Refuses a plan that the bill of the session does not pay for.
         """
+        if self.payments:  # at a site, each round is paid for when its task comes
+            self._check_paid(plan)
         oracle = make_oracle(host, loss, plan, self.randomness, AllPayments(self.payments), self.progress)
         return oracle if self.tape is None else self.tape.recorded(oracle, host, self.randomness, plan, loss, solver)
+
+    def _check_paid(self, plan: PricedPlan | Plan) -> None:
+        """Refuse a plan that is not of the bill, or has been opened for every model of it."""
+        if self.bill is None and (isinstance(plan, Plan) or plan.plan.unproven):
+            return  # nothing is promised, and nothing paid
+        cost, name = None if self.bill is None else bare_cost(self.bill), digest_of(plan)
+        runs = cost.runs(plan) if isinstance(cost, PlanCost) and isinstance(plan, PricedPlan) else 0
+        self._opened[name] = self._opened.get(name, 0) + 1
+        if self._opened[name] > runs:
+            raise PrivacyError(
+                "a session answers the plan of its bill, once for each of its models, and this is another."
+            )
 
     def key(self, purpose: str) -> int:
         """A secret key of 128 bits; the same one when the session is resumed, for what must not change then."""
@@ -210,7 +230,7 @@ def session(
             if nested or any(payment.at_once for payment in payments):
                 AllPayments(tuple(payments)).start()
             stack.enter_context(on_tape(tape) if nested else suppress_messages())
-            yield Session(tuple(payments), randomness, progress, tape)
+            yield Session(tuple(payments), randomness, progress, tape, bill)
             if tape is not None and resume is not None:
                 tape.end()  # before the ledger notes the end: a run that is done there has its whole tape
         if tape is not None and resume is not None:

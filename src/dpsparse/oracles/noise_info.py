@@ -21,6 +21,7 @@ from ..queries.kinds import PerturbedMinimum, Query, Select, SupportVotes
 from ..queries.losses import Loss
 from ..queries.minimisers import proven_offset
 from ..queries.rules import (
+    CHECKED,
     CHOICES,
     MINIMA,
     SUMS,
@@ -28,12 +29,10 @@ from ..queries.rules import (
     SumSpec,
     SumSpecCache,
     absent_record,
-    candidates_of,
     measure,
     rounding,
     score_sensitivity,
-    scores_of,
-    tried,
+    try_out,
     vote_range,
 )
 from ..queries.sensitivity import check_support
@@ -135,19 +134,27 @@ class PricedNoise:
     together: bool = False
     loss: Loss | None = None
     _specs: SumSpecCache = field(init=False)
+    _trials: SumSpecCache = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_specs", SumSpecCache(self._tried))
+        object.__setattr__(self, "_specs", SumSpecCache(self._measured))
+        object.__setattr__(self, "_trials", SumSpecCache(self._try_out, CHECKED))
 
     @cached_property
     def _absent(self) -> Shard:
         return absent_record(self.lattice)
 
-    def _tried(self, query: Query) -> Any:
-        """The measure of a query that has been answered for a made-up record."""
-        return (
-            measure(query, self.lattice) if self.loss is None else tried(query, self.lattice, self._absent, self.loss)
-        )
+    def _measured(self, query: Any) -> SumSpec | None:
+        """How a sum is counted, or that of a selection; of a query that has been answered for a made-up record."""
+        of = query.of if type(query) is Select else query
+        spec = measure(of, self.lattice) if type(of) in SUMS else None
+        if self.loss is not None:
+            self._trials.of(query)
+        return spec
+
+    def _try_out(self, query: Query) -> None:
+        assert self.loss is not None
+        try_out(query, self._absent, self.loss)
 
     @property
     def plan(self) -> Plan:
@@ -179,8 +186,7 @@ class PricedNoise:
             self._specs.of(query)
             moved = CHOICES[kind].spread(query, relation) * (UNIT_SPREAD if facts.by_unit else 1)
         elif kind is Select:
-            spec = self._specs.of(query.of)
-            candidates_of(query, scores_of(query.score, np.zeros(spec.size), facts.free))
+            spec = self._specs.of(query)
             largest = self.lattice.largest_total * float(np.max(spec.unit)) / divisor
             moved = score_sensitivity(query.score, spec.reach, relation, facts.free) / divisor
             moved += rounding(query.score, largest)

@@ -23,6 +23,7 @@ from .minimum import MINIMA, MinimumRule
 from .scores import candidates_of, rounding, score_sensitivity, scores_of
 from .sensitivity import RELEASE_UNITS, Sensitivity, SumSpec
 from .table import (
+    CHECKED,
     CHOICES,
     SUMS,
     ChoiceRule,
@@ -33,11 +34,12 @@ from .table import (
     measure,
     partial_sum,
     sum_rule,
-    tried,
+    try_out,
 )
 from .votes import VOTE_RANGE, vote_range, votes
 
 __all__ = [
+    "CHECKED",
     "CHOICES",
     "MINIMA",
     "RELEASE_UNITS",
@@ -60,7 +62,7 @@ __all__ = [
     "score_sensitivity",
     "scores_of",
     "sum_rule",
-    "tried",
+    "try_out",
     "use",
     "vote_range",
     "votes",

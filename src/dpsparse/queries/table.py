@@ -23,7 +23,9 @@ from ..rows.row_terms import RowTerms
 from ..rows.sampling import PoissonSample
 from ..rows.shard import Shard
 from .charge import NO_CHARGE, Charge, use
+from .kinds import Select
 from .losses import Loss
+from .scores import candidates_of, scores_of
 from .sensitivity import Integers, SumSpec
 
 #: A query of the type under which it is registered. The table is keyed by types, so no annotation can name it.
@@ -95,6 +97,8 @@ def measure(question: Asked, lattice: Lattice) -> SumSpec:
 
 #: Fields in which loops move from turn to turn: measures read no more of them than their shape.
 ITERATES = frozenset({"w", "anchor", "models", "offset"})
+#: And those of a query itself whose values a measure has checked: what is left to fail on a record is their shape.
+CHECKED = ITERATES | {"support", "weights", "excluded", "base"}
 
 
 class SumSpecCache:
@@ -108,16 +112,18 @@ class SumSpecCache:
     Parameters
     ----------
     measure : (question) -> SumSpec
-        For the lattice of the fit. Of `ITERATES` it reads the shape.
+        For the lattice of the fit.
+    loose : set of str
+        Fields of which it reads the shape alone.
     """
 
-    def __init__(self, measure: Callable[[Asked], SumSpec]) -> None:
-        self._measure = measure
-        self._last: dict[type, tuple[list[Any], SumSpec]] = {}
+    def __init__(self, measure: Callable[[Asked], Any], loose: frozenset[str] = ITERATES) -> None:
+        self._measure, self._loose = measure, loose
+        self._last: dict[type, tuple[list[Any], Any]] = {}
 
-    def of(self, question: Asked) -> SumSpec:
+    def of(self, question: Asked) -> Any:
         """How a sum is counted."""
-        parts, last = list(_parts(question)), self._last.get(type(question))
+        parts, last = list(_parts(question, self._loose)), self._last.get(type(question))
         if last is not None and len(last[0]) == len(parts) and all(map(_same, last[0], parts)):
             return last[1]
         found = self._measure(question)
@@ -125,20 +131,22 @@ class SumSpecCache:
         return found
 
 
-def _parts(question: Asked) -> Iterator[Any]:
-    """What a measure may read of a question."""
+def _parts(question: Asked, loose: frozenset[str]) -> Iterator[Any]:
+    """What a measure may read of a question; of models and frames inside it everything but `ITERATES`."""
     yield type(question)
     for field in fields(question):
         value = getattr(question, field.name)
         if is_dataclass(value):
-            yield from _parts(value)
+            yield from _parts(value, loose if field.name in ("of", "score") else ITERATES)
         else:
-            yield np.shape(value) if field.name in ITERATES else value
+            yield np.shape(value) if field.name in loose else value
 
 
 def _same(a: Any, b: Any) -> bool:
     """Whether two parts of a query are alike: types, numbers, arrays, shapes or None."""
-    return a is b or (type(a) is type(b) and bool(np.array_equal(a, b)))
+    if a is b or type(a) is not type(b):
+        return a is b
+    return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray) else a == b
 
 
 def absent_record(lattice: Lattice) -> Shard:
@@ -152,15 +160,19 @@ def absent_record(lattice: Lattice) -> Shard:
     return Shard(lattice, [(x, np.full(1, np.nan), unread, starts, terms)])
 
 
-def tried(question: Asked, lattice: Lattice, shard: Shard, loss: Loss) -> SumSpec | None:
-    """How a sum is counted, None of a choice; refuses a query that this shard cannot answer."""
-    if type(question) in CHOICES:
+def try_out(question: Asked, shard: Shard, loss: Loss) -> None:
+    """Answer a query for a synthetic shard: what it refuses then costs no turn."""
+    if type(question) is Select:
+        try_out(question.of, shard, loss)
+        size = measure(question.of, shard.lattice).size
+        candidates_of(question, scores_of(question.score, np.zeros(size), shard.facts.free))
+    elif type(question) in CHOICES:
         rule = CHOICES[type(question)]
         rule.scores(question, rule.part(question, shard, loss))
-        return None
-    spec, sampled = measure(question, lattice), sum_rule(question).sampled
-    sum_rule(question).part(question, spec, shard, loss, *((None,) if sampled else ()))
-    return spec
+    else:
+        sampled = sum_rule(question).sampled
+        spec = measure(question, shard.lattice)
+        sum_rule(question).part(question, spec, shard, loss, *((None,) if sampled else ()))
 
 
 def partial_sum(charge: Charge, shard: Shard, loss: Loss) -> Integers:

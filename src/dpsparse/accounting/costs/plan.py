@@ -12,6 +12,7 @@ import numpy as np
 from ...core.adjacency import Adjacency
 from ...core.codec import Via, form
 from ...core.curves import ORDERS, Curve
+from ...core.digests import digest_of
 from ...core.errors import PrivacyError
 from ...core.plan import Plan, read_plan, write_plan
 from ..composition import Account
@@ -52,6 +53,20 @@ class PlanCost:
         """The bill of a priced plan."""
         return cls(priced.plan, priced.rho_scale, priced.budget.relation)
 
+    def runs(self, priced: PricedPlan) -> int:
+        """How often this bill pays for a priced plan: once for the whole or a part of it, or for each of several models.
+
+        0: it is another plan, or at another price.
+        """
+        if priced.plan.parts or (priced.rho_scale, priced.budget.relation) != (self.rho_scale, self.adjacency):
+            return 0
+        for whole in self.plan.parts or (self.plan,):
+            models = max(1, _turns(whole) // max(1, _turns(priced.plan)))
+            run = priced.plan.repeated(models)
+            if run is whole or digest_of(run) == digest_of(whole):
+                return models
+        return 0
+
     @cached_property
     def account(self) -> Account:
         """All draws; of parts, a bound that treats them as branches."""
@@ -87,3 +102,7 @@ class PlanCost:
     def scaled(self, factor: float) -> Self:
         """The same plan with every rho times `factor`."""
         return replace(self, rho_scale=self.rho_scale * factor)
+
+
+def _turns(plan: Plan) -> int:
+    return sum(ask.times for ask in plan.asks)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...accounting import PricedPlan, price
+from ...accounting import PlanCost, PricedPlan, price
 from ...core import Adjacency, Ask, Budget, MissingBoundError, Noise, Plan, checks
 from ...core.facts import Facts, Vector
 from ...core.plain import to_json
 from ...core.statement import Receipt
 from ...fitting import FitRequest, Rows, Session
-from ...fitting.session import open_host
+from ...fitting.session import PaidBy, open_host, session
 from ...queries.losses import joint_of, mean_of
 from ...rows import Records
 from ...rows.hosts import Host
@@ -134,10 +134,12 @@ class Validation:
         if vars(model).get("multinomial_"):
             loss = joint_of(loss, model.coef_.shape[0]) or loss
         host, scale = self._hosted(model)
-        oracle = opened.oracle(host, loss, self._priced)
         height = host.lattice.applied_intercept
         coefficients = np.column_stack([np.atleast_2d(model.coef_) * scale, np.atleast_1d(model.intercept_) / height])
         if not request.classifies and mean_of(loss) is None:  # rows hold centred targets
             coefficients[:, -1] -= request.target_center / height
-        mean = oracle.validation_loss(coefficients, kind=self._scoring.kind, bound=self._scoring.bound)
+        payer, bill = PaidBy(None, None), PlanCost.of(self._priced)  # paid for by the session around it
+        with session(payer, bill=bill, label="score", delta=1.0, randomness=opened.randomness) as own:
+            oracle = own.oracle(host, loss, self._priced)
+            mean = oracle.validation_loss(coefficients, kind=self._scoring.kind, bound=self._scoring.bound)
         return self._scoring.of(mean), oracle.receipts
