@@ -23,7 +23,7 @@ from dpsparse import (
 )
 from dpsparse.core import PrivacyError, ResumeError, RetryLaterError
 from dpsparse.core.mechanisms import Randomness
-from dpsparse.oracles.tape import Tape
+from dpsparse.oracles.tape import Tape, TapedOracle
 from dpsparse.oracles.tape_file import HEAD, stored_frames, stored_header
 from loopback import spread
 from truth.kills import CENTRAL, POINTS, SIGNALS, Counted, Job, killed, survives
@@ -348,6 +348,39 @@ def test_a_folder_without_rights_is_refused_for_good(job, monkeypatch):
         patched.setattr("dpsparse.oracles.tape_file.os.open", forbidden)
         refused(job, "permission denied.*ask for the right")
     assert job.statuses("stopped") == ["refunded"]
+
+
+def test_a_folder_without_locks_is_refused_for_good(job, monkeypatch):
+    """It is not said that another process runs the run: there would be no end to wait for."""
+
+    def no_locks(*_):
+        raise OSError(37, "No locks available")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("fcntl.flock", no_locks)
+        refused(job, "no locks available")
+    assert job.statuses("stopped") == ["refunded"]
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_what_is_played_is_durable_first(nested, job, monkeypatch):
+    """A process that was killed before it synced leaves a whole record, which a power cut could still take."""
+    work = Made(job, search) if nested else job
+    expected, _ = whole(work)
+    assert killed("sync", 1, lambda: work("stopped"))
+    synced, play, sync = [], TapedOracle._play, os.fsync
+
+    def seen(handle):
+        synced.append(os.fstat(handle).st_ino)
+        sync(handle)
+
+    def played(oracle, *frame):
+        assert os.fstat(oracle._tape._file._handle).st_ino in synced
+        return play(oracle, *frame)
+
+    monkeypatch.setattr("dpsparse.oracles.tape_file.os.fsync", seen)
+    monkeypatch.setattr(TapedOracle, "_play", played)
+    assert work("stopped") == expected
 
 
 def test_a_missing_tape_and_a_missing_key(stopped):
