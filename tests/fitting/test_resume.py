@@ -24,7 +24,7 @@ from dpsparse import (
 from dpsparse.core import PrivacyError, ResumeError, RetryLaterError
 from dpsparse.core.mechanisms import Randomness
 from dpsparse.oracles.tape import Tape, TapedOracle
-from dpsparse.oracles.tape_file import HEAD, stored_frames, stored_header
+from dpsparse.oracles.tape_file import HEAD, TapeFile, stored_frames, stored_header
 from loopback import spread
 from truth.kills import CENTRAL, POINTS, SIGNALS, Counted, Job, killed, survives
 
@@ -457,16 +457,20 @@ def test_records_that_were_cut_off_by_hand_are_not_noticed(stopped):
 
 
 def test_a_full_disk_gives_the_answer_to_nobody_and_the_run_goes_on(stopped, monkeypatch):
+    """Noticed when the system is asked whether the answer is on the disk."""
+    write = TapeFile._write
+
+    def full(file, content):
+        write(file, content)
+        if b'"record":"answer"' in content:
+            raise OSError(28, "No space left on device")
+
     with monkeypatch.context() as patched:
-        patched.setattr("dpsparse.oracles.tape_file.os.fsync", full)
+        patched.setattr(TapeFile, "_write", full)
         with pytest.raises(RetryLaterError, match=r"no space left.*nobody received it"):
             stopped("stopped")
     assert stopped.statuses("stopped") == ["started"]
     assert goes_on(stopped) == ANSWERS - 2
-
-
-def full(_):
-    raise OSError(28, "No space left on device")
 
 
 def test_what_a_folder_holds_and_who_may_read_it(stopped):
