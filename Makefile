@@ -101,11 +101,16 @@ $(READY): pyproject.toml requirements.lock
 	$(BIN)/pip install -q --no-deps -e .
 	@touch $(READY)
 
-# Versions are chosen in constraints.txt; this adds the hashes of their files, for every system and Python from 3.11 on.
+# Versions are chosen in constraints.txt and constraints-engines.txt; this adds the hashes of their files, for every system and
+# Python from 3.11 on, of what development needs, of all further extras, and of Flower and PyTorch.
+LOCK := $(BIN)/uv pip compile -q --generate-hashes --universal --python-version 3.11.5 --no-header
+
 lock: $(READY)
 	$(BIN)/pip install -q uv
-	$(BIN)/uv pip compile -q --generate-hashes --universal --python-version 3.11.5 --no-header --extra dev --extra docs \
-	  -c constraints.txt -o requirements.lock pyproject.toml
+	$(LOCK) --extra dev --extra docs -c constraints.txt -o requirements.lock pyproject.toml
+	$(LOCK) --no-annotate --extra dev --extra docs --extra spark --extra onnx --extra codebooks --extra genomics --extra bench \
+	  -c constraints.txt -o requirements-extras.lock pyproject.toml
+	$(LOCK) --no-annotate --extra dev --extra flower --extra torch -c constraints-engines.txt -o requirements-engines.lock pyproject.toml
 
 $(ENGINES_READY): pyproject.toml constraints-engines.txt
 	$(PYTHON) -m venv $(ENGINES)

@@ -23,8 +23,8 @@ from dpsparse import (
 )
 from dpsparse.core import PrivacyError, ResumeError, RetryLaterError
 from dpsparse.core.mechanisms import Randomness
-from dpsparse.oracles.tape import Tape
-from dpsparse.oracles.tape_file import HEAD, stored_frames, stored_header
+from dpsparse.oracles.tape import Tape, TapedOracle
+from dpsparse.oracles.tape_file import HEAD, TapeFile, stored_frames, stored_header
 from loopback import spread
 from truth.kills import CENTRAL, POINTS, SIGNALS, Counted, Job, killed, survives
 
@@ -350,6 +350,39 @@ def test_a_folder_without_rights_is_refused_for_good(job, monkeypatch):
     assert job.statuses("stopped") == ["refunded"]
 
 
+def test_a_folder_without_locks_is_refused_for_good(job, monkeypatch):
+    """It is not said that another process runs the run: there would be no end to wait for."""
+
+    def no_locks(*_):
+        raise OSError(37, "No locks available")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("fcntl.flock", no_locks)
+        refused(job, "no locks available")
+    assert job.statuses("stopped") == ["refunded"]
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_what_is_played_is_durable_first(nested, job, monkeypatch):
+    """A process that was killed before it synced leaves a whole record, which a power cut could still take."""
+    work = Made(job, search) if nested else job
+    expected, _ = whole(work)
+    assert killed("sync", 1, lambda: work("stopped"))
+    synced, play, sync = [], TapedOracle._play, os.fsync
+
+    def seen(handle):
+        synced.append(os.fstat(handle).st_ino)
+        sync(handle)
+
+    def played(oracle, *frame):
+        assert os.fstat(oracle._tape._file._handle).st_ino in synced
+        return play(oracle, *frame)
+
+    monkeypatch.setattr("dpsparse.oracles.tape_file.os.fsync", seen)
+    monkeypatch.setattr(TapedOracle, "_play", played)
+    assert work("stopped") == expected
+
+
 def test_a_missing_tape_and_a_missing_key(stopped):
     [tape], [key] = files(stopped, "tape"), files(stopped, "key")
     hidden = key.rename(key.with_suffix(".hidden"))
@@ -424,16 +457,20 @@ def test_records_that_were_cut_off_by_hand_are_not_noticed(stopped):
 
 
 def test_a_full_disk_gives_the_answer_to_nobody_and_the_run_goes_on(stopped, monkeypatch):
+    """Noticed when the system is asked whether the answer is on the disk."""
+    write = TapeFile._write
+
+    def full(file, content):
+        write(file, content)
+        if b'"record":"answer"' in content:
+            raise OSError(28, "No space left on device")
+
     with monkeypatch.context() as patched:
-        patched.setattr("dpsparse.oracles.tape_file.os.fsync", full)
+        patched.setattr(TapeFile, "_write", full)
         with pytest.raises(RetryLaterError, match=r"no space left.*nobody received it"):
             stopped("stopped")
     assert stopped.statuses("stopped") == ["started"]
     assert goes_on(stopped) == ANSWERS - 2
-
-
-def full(_):
-    raise OSError(28, "No space left on device")
 
 
 def test_what_a_folder_holds_and_who_may_read_it(stopped):

@@ -102,6 +102,11 @@ class End:
 
 
 Record: TypeAlias = Header | Token | Section | Answer | End
+#: A missing right, another kind of file, and a file system without locks: a retry meets them again.
+_STAYS = (
+    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP, errno.ENOTDIR, errno.EISDIR),
+    *(errno.ENOLCK, errno.EOPNOTSUPP),
+)
 #: Records by the name under which they are stored.
 RECORDS: dict[str, type] = {kind.__name__.lower(): kind for kind in (Header, Token, Section, Answer, End)}
 
@@ -276,7 +281,7 @@ def refusals(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        stays = error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP, errno.ENOTDIR, errno.EISDIR)
+        stays = error.errno in _STAYS
         kind: type[ResumeError | RetryLaterError] = ResumeError if stays else RetryLaterError
         raise kind(
             f"{path} cannot be used: {_reason(error)}. Choose another folder for resume, or "
