@@ -49,7 +49,7 @@ def test_units_of_a_column_do_not_matter():
 def test_intervals_are_never_empty_and_stay_within_the_bounds(doubt):
     rng = np.random.default_rng(4)
     bounds = rng.uniform(0.1, 3.0, 400)
-    origin = ColumnLocations(means=rng.uniform(-1, 1, 400) * bounds, doubts=np.full(400, doubt))
+    origin = ColumnLocations(means=rng.uniform(-1, 1, 400) * bounds, doubts=np.full(400, doubt), length=1.0)
     low, high = origin.interval(0.01, bounds)
     assert np.all(low >= -bounds)
     assert np.all(high <= bounds * (1 + 1e-12))
@@ -60,9 +60,18 @@ def test_rare_indicators_are_spiky_and_numbers_are_not():
     rng = np.random.default_rng(5)
     rare, even = 2.0 * (rng.random((2000, 300)) < 0.02) - 1, rng.uniform(-1, 1, (2000, 300))
     for X, expected in ((rare, True), (even, False)):
-        origin = ColumnLocations(means=X.mean(axis=0), doubts=np.zeros(300))
-        length = float(np.median(np.linalg.norm(X - origin.means, axis=1)))
-        assert origin.heavy_tailed(length, 17, np.ones(300)) is expected
+        means = X.mean(axis=0)
+        length = float(np.median(np.linalg.norm(X - means, axis=1)))
+        origin = ColumnLocations(means=means, doubts=np.zeros(300), length=length)
+        assert origin.heavy_tailed(17, np.ones(300)) is expected
+
+
+def test_rows_off_the_usual_place_of_rare_indicators_are_few():
+    rng = np.random.default_rng(6)
+    X = 2.0 * (rng.random((4000, 8)) < 0.03) - 1
+    origin = ColumnLocations(means=X.mean(axis=0), doubts=np.zeros(8), length=1.0)
+    off = float(np.mean((X > 0).any(axis=1)))
+    assert off <= origin.rows_elsewhere(np.arange(8), np.ones(8)) < 1.3 * off
 
 
 @pytest.mark.parametrize("recipe", ["auto", "select_polish"])

@@ -101,3 +101,29 @@ def test_a_hopeless_fit_warns_and_releases_the_constant_alone(make, recipe):
         model.fit(X, y)
     assert not np.any(model.coef_)
     assert [ask.name for ask in model.statement_.asks] == ["start"]
+
+
+@pytest.mark.parametrize(("part", "epsilon", "most"), [(0.02, 4.0, 0.15), (0.05, 4.0, 0.05), (0.05, 1.0, 0.4)])
+def test_sparsity_that_is_told_of_rare_indicators_does_no_harm(part, epsilon, most):
+    """Selections missed what whole gradients find, and the finish dropped one of four good models."""
+    n, d = 5000, 300
+    errors = []
+    for seed in range(4):
+        rng = np.random.default_rng(7000 + seed)
+        X = (rng.uniform(size=(n + ROWS, d)) < part).astype(float)
+        w = np.zeros(d)
+        w[rng.permutation(d)[:10]] = rng.choice([-1, 1], 10) * rng.uniform(0.5, 1, 10)
+        score = (X - X.mean(0)) @ w
+        score /= score.std()
+        y = score + 0.5 * rng.standard_normal(len(score))
+        model = SparseRegressor(
+            epsilon=epsilon,
+            delta=1e-6,
+            feature_bound=(0.0, 1.0),
+            target_bound=4.0,
+            sparsity=10,
+            random_state=seed,
+        ).fit(X[:n], y[:n])
+        errors.append(float(np.mean((model.predict(X[n:]) - score[n:]) ** 2)))
+    assert np.mean(errors) < most
+    assert max(errors) < 0.7

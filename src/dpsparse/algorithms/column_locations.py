@@ -20,7 +20,7 @@ import numpy as np
 
 from ..core.facts import Facts, Projection, Vector
 from ..core.plan import Ask, Noise
-from ..queries.kinds import ColumnMeans
+from ..queries.kinds import ColumnMeans, Indices
 from .constants import ENGINE, Constants
 from .engine import Queries, believed
 
@@ -40,10 +40,13 @@ class ColumnLocations:
         Within the bounds of their columns.
     doubts : array
         Standard deviations of their errors.
+    length : float
+        Typical length of rows from there.
     """
 
     means: Vector
     doubts: Vector
+    length: float
 
     @classmethod
     def learn(cls, queries: Queries, lengths: Callable[[float], Vector], choice: Constants) -> ColumnLocations:
@@ -51,7 +54,7 @@ class ColumnLocations:
         facts = queries.facts
         everything, bounds = np.arange(facts.n_features), facts.half_widths
         centre = doubts = total = np.zeros(facts.n_features)
-        precision = 0.0
+        precision = length = 0.0
         for turn in range(1, TURNS + 1):
             frame = Projection(support=everything, centre=centre)
             reach = facts.row_bound + float(np.linalg.norm(centre))
@@ -64,7 +67,7 @@ class ColumnLocations:
                 continue
             total, precision = total + (centre + noisy) / noise**2, precision + noise**-2
             centre, doubts = shrink_to_noise(total / precision, precision**-0.5, bounds)
-        return cls(means=centre, doubts=doubts)
+        return cls(means=centre, doubts=doubts, length=length)
 
     def interval(self, entry: float, bounds: Vector) -> tuple[Vector, Vector]:
         """Intervals about the means within which entries are distinguished.
@@ -73,7 +76,8 @@ class ColumnLocations:
 
         Examples
         --------
-        >>> origin = ColumnLocations(means=np.array([0.0, -0.9]), doubts=np.array([0.1, 0.2]))
+        >>> means, doubts = np.array([0.0, -0.9]), np.array([0.1, 0.2])
+        >>> origin = ColumnLocations(means=means, doubts=doubts, length=1.0)
         >>> [np.round(end, 3).tolist() for end in origin.interval(0.05, np.ones(2))]
         [[-0.1, -1.0], [0.1, -0.7]]
         """
@@ -81,13 +85,21 @@ class ColumnLocations:
         low = np.clip(self.means - half, -bounds, bounds - half)
         return low, np.clip(self.means + half, low + half, bounds)
 
-    def heavy_tailed(self, length: float, few: int, bounds: Vector) -> bool:
+    def rows_elsewhere(self, support: Indices, bounds: Vector) -> float:
+        r"""At most this part of the rows has an entry of these columns at the end of its bounds far from its mean.
+
+        A column within -b..b with the mean m has at most :math:`(b - |m|)/2b` of its entries there.
+        """
+        inside = 0.5 * (1 - np.abs(self.means[support]) / np.maximum(bounds[support], 1e-300))
+        return float(inside.sum())
+
+    def heavy_tailed(self, few: int, bounds: Vector) -> bool:
         r"""Whether noise on whole gradients is less than noise on a selection of `few` columns.
 
         This is so where columns have little between a few large entries.
 
         With means inside their bounds by q on average the mean deviation of a column is at most 2q,
-        and with rows of this length its standard deviation is about :math:`R/\sqrt d`. A contrast
+        and with rows of length R its standard deviation is about :math:`R/\sqrt d`. A contrast
         has the former as its signal and :math:`\sqrt k` draws to pay for, with a tail of
         :math:`\ln d`; a gradient has the latter, :math:`\sqrt d` coordinates, and a tail of
         :math:`\sqrt{2\ln d}`.
@@ -95,7 +107,7 @@ class ColumnLocations:
         d = self.means.size
         tail = np.sqrt(np.log(max(d, 2)) / 2)
         inside = float(np.mean(bounds - np.abs(self.means)))
-        return bool(2 * inside * np.sqrt(d) < length * tail * np.sqrt(few / d))
+        return bool(2 * inside * np.sqrt(d) < self.length * tail * np.sqrt(few / d))
 
 
 def shrink_to_noise(noisy: Vector, noise: float, bounds: Vector) -> tuple[Vector, Vector]:

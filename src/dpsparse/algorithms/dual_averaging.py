@@ -170,7 +170,7 @@ class DualAveraging:
         facts, support = oracle.facts, np.flatnonzero(w[: oracle.facts.n_features])
         support = support if support.size else np.zeros(1, dtype=np.intp)
         offset = float(w[-1]) * facts.intercept * facts.free
-        score = Score(support, np.zeros(support.size), w[support], offset, offset)
+        score = Score(support, np.zeros(support.size), w[support], None, offset)
         part, offset = finish.run(Queries(oracle), score, self.loop.clip, 1.0)
         w = w.copy()
         w[support] *= part

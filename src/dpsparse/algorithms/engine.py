@@ -74,10 +74,15 @@ class Queries:
             found[-1] = shrunken * self.median(ENGINE.whole.thin_median_points) / self.facts.intercept
         return found
 
-    def row_length(self, frame: Projection, points: Vector, choice: Constants, ask: str) -> float:
-        """A typical length of rows in a frame: a multiple of a middle quantile, at most the last point."""
+    def row_length(
+        self, frame: Projection, points: Vector, choice: Constants, ask: str, elsewhere: float = 1.0
+    ) -> float:
+        """A typical length of rows in a frame: a multiple of a middle quantile, at most the last point.
+
+        Where only a part of the rows lies elsewhere than at about one place, it is a quantile of those.
+        """
         model = ProjectedModel(frame, np.zeros(frame.size), 0.0)
-        found = self.quantile("rows", model, choice.length_quantile, points, ask)
+        found = self.quantile("rows", model, max(choice.length_quantile, 1 - elsewhere / 2), points, ask)
         return min(float(points[-1]), choice.length_factor * found)
 
     def gram(self, support: Indices, centre: Vector, length: float, ask: str) -> tuple[Vector, float]:

@@ -78,13 +78,13 @@ class Finish:
             A typical residual of the constant model; for classes it is not used.
         """
         limit = FINISH.class_limit if self.classes else FINISH.limit * typical
-        unit = self._unit(queries, score, limit)
+        unit = self._unit(queries, score, FINISH.least_unit * (1.0 if self.classes else typical), limit)
         clip = max(clip, class_clip(self.level * math.sqrt(self.share) / 4) if self.classes else typical)
         slope, moved = self._fit(queries, score, clip, unit, min(1.0, limit / unit))
         if not np.any(score.w):
             return 0.0, score.offset
         if unit > limit:
-            return 0.0, score.start
+            return 0.0, score.base
         noise = 2 * clip / (self.level * math.sqrt(self.share)) * self._steep(score.offset)
         return self._kept(slope, moved, score, FINISH.noise * noise / FINISH.square / unit, noise)
 
@@ -94,22 +94,21 @@ class Finish:
         if self.classes:
             bend = min(bend, 1 / self._steep(score.offset) + FINISH.least_bend)
         plane = replace(score.frame, length=unit, constant=FINISH.constant * bool(free))
-        theta = np.r_[unit * part, [part * (score.offset - score.start) / FINISH.constant] * free]
+        theta = np.r_[unit * part, [part * (score.offset - score.base) / FINISH.constant] * free]
         mean, skipped = np.zeros(theta.size), steps // 4
         for turn in range(steps):
-            answer, _ = queries.noisy(ProjectedGradient(ProjectedModel(plane, theta, score.start), clip), "slope")
+            answer, _ = queries.noisy(ProjectedGradient(ProjectedModel(plane, theta, score.base), clip), "slope")
             theta = theta - 0.5 * answer / bend
             mean = mean + theta / (steps - skipped) * (turn >= skipped)
-        return float(mean[0]) / unit, score.start + FINISH.constant * float(mean[1]) if free else score.offset
+        return float(mean[0]) / unit, score.base + FINISH.constant * float(mean[1]) if free else score.offset
 
-    def _unit(self, queries: Queries, score: Score, limit: float) -> float:
-        """A typical size of the score, on a grid that ends just beyond the limit."""
+    def _unit(self, queries: Queries, score: Score, least: float, limit: float) -> float:
+        """A typical size of the score, on a grid from the least that matters to just beyond the limit."""
         if not self.selects:
             query = Hessian(ProjectedModel(score.frame, np.zeros(1), 0.0), FINISH.square_norm, FINISH.square_norm)
             square, noise = queries.noisy(query, "spread")
             return FINISH.square_factor * math.sqrt(max(float(square[0]), noise, FINISH.tiny))
-        least, most = FINISH.pair.grid
-        points = np.geomspace(least * limit, most * limit, FINISH.whole.points) / FINISH.length_factor
+        points = np.geomspace(least, FINISH.beyond * limit, FINISH.whole.points) / FINISH.length_factor
         model = ProjectedModel(score.frame, np.zeros(1), 0.0)
         return FINISH.length_factor * queries.quantile("rows", model, FINISH.length_quantile, points, "spread")
 
@@ -135,21 +134,29 @@ class Finish:
         if self.classes and doubt < 1 and found > 1 - 3 * noise:
             return 1 + clear_part(found - 1, doubt), offset
         part = min(1.0, clear_part(max(0.0, found), noise))
-        return part, score.start + part * (offset - score.start)
+        start = offset if score.start is None else score.start
+        # of classes the constant was measured beside the slope that was found, not beside a slope of 1
+        sure = part / max(found, part, 1e-12) if self.classes else part
+        return part, start + sure * (offset - start)
 
 
 @dataclass(frozen=True, eq=False)
 class Score:
     """A model whose score is measured: coefficients `w` of some features from a centre, and its constant.
 
-    `start` is the constant of the model without features.
+    `start` is the constant of the model without features; None: nobody asked.
     """
 
     support: Indices
     centre: Vector
     w: Vector
-    start: float
+    start: float | None
     offset: float
+
+    @property
+    def base(self) -> float:
+        """The constant that the score is put beside first."""
+        return self.offset if self.start is None else self.start
 
     @property
     def frame(self) -> Projection:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -49,6 +50,12 @@ from .finish import Score
 from .polish_schedule import BudgetShares, PolishSchedule, Rule, entry_edges, scales, select, typical_entry
 from .polish_steps import Preconditioner, gains, shrunken, stein_scale
 
+if TYPE_CHECKING:
+    from .tables import TableDescent
+
+#: Branches of a plan: a path on all columns whose largest coefficients are kept, or selections.
+WHOLE, SELECTIONS = "whole gradients", "selections"
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SelectAndPolish:
@@ -68,6 +75,9 @@ class SelectAndPolish:
         Whether the means of all columns will be known from elsewhere when it runs.
     means : float
         Share of the means of all columns, which are asked for first; 0: they are not asked.
+    dense : TableDescent or None
+        Who goes on from there where columns turn out to be rare indicators, so that whole gradients
+        cost less than selections; None: nobody.
     selection_noise, noise : Noise
         What protects a choice, and a sum.
     """
@@ -78,6 +88,7 @@ class SelectAndPolish:
     ridge: float = 0.0
     told: bool = False
     means: float = 0.0
+    dense: TableDescent | None = None
     selection_noise: Noise = Noise.GUMBEL
     noise: Noise = Noise.GAUSSIAN
 
@@ -92,9 +103,17 @@ class SelectAndPolish:
         plan = Plan(asks=(scale,), branches=branches)
         if not self.means:
             return plan
-        first = origins.asks(self.means, POLISH.means_length, self.noise, self.selection_noise)
-        plan = plan.with_share(1 - sum(ask.share for ask in first))
-        return replace(plan, asks=(*first, *plan.asks), order=tuple(ask.name for ask in (*first, *plan.asks)))
+        first = tuple(origins.asks(self.means, POLISH.means_length, self.noise, self.selection_noise))
+        left, names = 1 - sum(ask.share for ask in first), tuple(ask.name for ask in first)
+        plan = plan.with_share(left)
+        if self._dense is None:
+            return replace(plan, asks=(*first, *plan.asks), order=(*names, "scale"))
+        dense = self._dense.plan(facts, budget).with_share(left)
+        return Plan(asks=first, order=names, branches=((WHOLE, dense), (SELECTIONS, plan)))
+
+    @property
+    def _dense(self) -> TableDescent | None:
+        return self.dense and replace(self.dense, noise=self.noise, selection_noise=self.selection_noise)
 
     def releases_constant(self, facts: Facts) -> bool:
         """Whether nothing but the constant is released."""
@@ -119,6 +138,11 @@ class SelectAndPolish:
             return queries.constant(oracle.facts.n_rows * math.sqrt(2 * self.rho))
         if self.means:
             origin = ColumnLocations.learn(queries, _lengths, ROWS)
+        if self.dense and origin is not None:
+            if origin.heavy_tailed(self.sparsity, oracle.facts.half_widths):
+                oracle.take_branch(WHOLE)
+                return self.dense.run(oracle, path, origin)
+            oracle.take_branch(SELECTIONS)
         question = ModalEntry(self.rule.entry_part, edges, None if origin is None else origin.means)
         entry = float(edges[1 + int(oracle.answer(question, "scale")[0])])
         schedule = self.schedule(oracle.facts, entry)
@@ -303,6 +327,8 @@ class _Run:
         m, longest = self.support.size, self._norm
         fewest, most = POLISH.pair.beyond_range
         beyond = min(max(POLISH.beyond / self.clear, fewest), most)
+        if self.origin is not None:
+            beyond = min(beyond, self.origin.rows_elsewhere(self.support, self.facts.half_widths) / 2)
         shortest = POLISH.shortest * longest
         if self.length:
             expected = self.length / (POLISH.beyond_scale + beyond) * math.sqrt(m / self.columns)

@@ -39,9 +39,11 @@ class Descent:
         start: float,
         path: Path | None,
         square: float = 0.0,
+        elsewhere: float = 1.0,
     ) -> None:
         self.queries, self.schedule, self.frame, self.start, self.path = queries, schedule, frame, start, path
         self.facts, self.square = queries.facts, square  # mean square of a whitened coordinate
+        self.elsewhere = elsewhere  # part of the rows that do not lie at about one place
         self.w, self.dual = np.zeros(frame.size), np.zeros(frame.size)
         self.clip: float | None = None
         self.widest = 0.0  # a typical residual of the first phase
@@ -76,7 +78,8 @@ class Descent:
             below, above = TABLES.pair.near_clip
             low, high, count = below * self.clip / factor, above * self.clip / factor, TABLES.whole.near_points
         points = grid(low, high, count, self.schedule.thin)
-        found = self.queries.quantile("gradients", self.model(), middle.clip_quantile, points, ask)
+        part = max(middle.clip_quantile, 1 - self.elsewhere / 2)
+        found = self.queries.quantile("gradients", self.model(), part, points, ask)
         self.widest = max(self.widest, TABLES.typical_residual * found)
         events = self.facts.target.events and self.columns < TABLES.whole.event_columns
         return max(factor * found, TABLES.event_clip if events else 0.0)

@@ -92,6 +92,8 @@ class TableSchedule:
         Of the loss.
     keep : int or None
         Coefficients that are kept after all phases but the last; None: all.
+    rare : bool
+        Whether columns are rare indicators: which are kept is decided late, and they need no whitening.
     race : bool
         Whether a sparse model may take over after each phase but the last.
     """
@@ -105,11 +107,12 @@ class TableSchedule:
     centred: bool
     curvature: float
     keep: int | None
+    rare: bool = False
     race: bool = False
 
     @classmethod
-    def of(cls, facts: Facts, level: float, race: bool = False) -> TableSchedule:
-        """The schedule for these facts."""
+    def of(cls, facts: Facts, level: float, race: bool = False, rare: bool = False) -> TableSchedule:
+        """The schedule for these facts; of rare columns the means are known from elsewhere."""
         given = facts.sparsity is not None and facts.sparsity < facts.n_features
         found = cls(
             n_features=facts.n_features,
@@ -118,9 +121,10 @@ class TableSchedule:
             quadratic=facts.quadratic,
             events=facts.target.events,
             free=facts.free > 0,
-            centred=facts.free == 0 or facts.means is not None,
+            centred=rare or facts.free == 0 or facts.means is not None,
             curvature=facts.curvature,
             keep=facts.sparsity if given else None,
+            rare=rare,
         )
         return replace(found, race=race and not given and not found.newton)
 
@@ -150,7 +154,7 @@ class TableSchedule:
     @property
     def whitens(self) -> bool:
         """Whether a Gram matrix of all columns is worth its noise."""
-        return not self.few_records and not self.race and self._gram_edge < TABLES.gram_noise
+        return not (self.few_records or self.race or self.rare) and self._gram_edge < TABLES.gram_noise
 
     @property
     def _gram_edge(self) -> float:
@@ -229,6 +233,8 @@ class TableSchedule:
             return TABLES.several.newton_phases
         if self.race:
             return TABLES.several.race_phases
+        if self.rare:
+            return TABLES.several.rare_phases
         if self.classes:
             return (1.0,) if self.keep is None else TABLES.several.class_phases
         return TABLES.several.lean_phases if self.few_records else TABLES.several.phases

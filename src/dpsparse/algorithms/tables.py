@@ -55,12 +55,15 @@ class TableDescent:
     few_coefficients : tuple of SelectAndPolish
         Who takes over, after the first phase and after the second, if few coefficients are enough;
         empty: nobody.
+    rare : bool
+        Whether columns are rare indicators, whose means will be known from elsewhere when it runs.
     selection_noise, noise : Noise
         What protects a choice, and a sum.
     """
 
     level: float
     few_coefficients: tuple[SelectAndPolish, ...] = ()
+    rare: bool = False
     selection_noise: Noise = Noise.GUMBEL
     noise: Noise = Noise.GAUSSIAN
 
@@ -74,7 +77,7 @@ class TableDescent:
         return self._schedule(facts).constant
 
     def _schedule(self, facts: Facts) -> TableSchedule:
-        return TableSchedule.of(facts, self.level, race=bool(self.few_coefficients))
+        return TableSchedule.of(facts, self.level, race=bool(self.few_coefficients), rare=self.rare)
 
     @property
     def _runners(self) -> list[SelectAndPolish]:
@@ -82,13 +85,13 @@ class TableDescent:
             replace(runner, noise=self.noise, selection_noise=self.selection_noise) for runner in self.few_coefficients
         ]
 
-    def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
+    def run(self, oracle: Oracle, path: Path | None = None, origin: ColumnLocations | None = None) -> Vector:
         """Return the coefficients; everything here is post-processing."""
         schedule, queries = self._schedule(oracle.facts), Queries(oracle)
         if schedule.constant:
             return queries.constant(schedule.level)
         start = _start(queries, schedule)
-        descent, origin = _all_columns(queries, schedule, start, path)
+        descent, origin = _all_columns(queries, schedule, start, path, origin)
         if schedule.newton:
             return _result(newton(descent, descent.square))
         for number, phase in enumerate(schedule.phases[:-1]):
@@ -98,12 +101,12 @@ class TableDescent:
                 return self._runners[number].run(oracle, path, origin)
             if self.few_coefficients:
                 oracle.take_branch(DENSE)
-        return _result(_last_columns(descent).run(schedule.phases[-1]))
+        return _result(_last_columns(descent, origin).run(schedule.phases[-1]))
 
     def _few(self, descent: Descent, origin: ColumnLocations | None, number: int) -> bool:
         """Whether few coefficients are expected to explain enough of what many would."""
         sparsity = self.few_coefficients[number].sparsity
-        if origin is not None and origin.heavy_tailed(descent.frame.length, sparsity, descent.facts.half_widths):
+        if origin is not None and origin.heavy_tailed(sparsity, descent.facts.half_widths):
             return False
         gain = descent.expected(sparsity, number)
         early = number < len(self.few_coefficients) - 1
@@ -127,23 +130,24 @@ def _start(queries: Queries, schedule: TableSchedule) -> float:
 
 
 def _all_columns(
-    queries: Queries, schedule: TableSchedule, start: float, path: Path | None
+    queries: Queries, schedule: TableSchedule, start: float, path: Path | None, origin: ColumnLocations | None
 ) -> tuple[Descent, ColumnLocations | None]:
     """A path on all columns, from their means; and what was answered about those."""
     facts = queries.facts
     everything = np.arange(facts.n_features)
-    centre, origin = np.zeros(facts.n_features), None
-    if facts.means is not None and schedule.free:
-        centre = facts.means
-    elif schedule.means:
+    centre = np.zeros(facts.n_features)
+    if schedule.means:
         origin = ColumnLocations.learn(queries, schedule.lengths, schedule.middle)
+    if origin is not None:
         centre = origin.means
+    elif facts.means is not None and schedule.free:
+        centre = facts.means
     longest = facts.row_bound + float(np.linalg.norm(centre))
     columns, asks = (everything, centre), ("gram", "length")
     return _descent(queries, schedule, columns, longest, start, path, asks, schedule.gram), origin
 
 
-def _last_columns(descent: Descent) -> Descent:
+def _last_columns(descent: Descent, origin: ColumnLocations | None) -> Descent:
     """A new path on the columns with the largest coefficients in units of their half-widths.
 
     Or the groups of columns with the largest. Where all are kept, the same.
@@ -157,8 +161,9 @@ def _last_columns(descent: Descent) -> Descent:
         best = largest_groups(sizes, facts.groups, groups_of(schedule.keep, facts.groups))
     centre = descent.frame.centre[best]
     longest = min(facts.row_bound, float(np.linalg.norm(facts.half_widths[best]))) + float(np.linalg.norm(centre))
-    asks = ("last gram", "last length")
-    return _descent(queries, schedule, (best, centre), longest, descent.start, descent.path, asks, schedule.last_gram)
+    asks, gram = ("last gram", "last length"), schedule.last_gram
+    elsewhere = 1.0 if origin is None else origin.rows_elsewhere(best, facts.half_widths)
+    return _descent(queries, schedule, (best, centre), longest, descent.start, descent.path, asks, gram, elsewhere)
 
 
 def _descent(
@@ -170,22 +175,25 @@ def _descent(
     path: Path | None,
     asks: tuple[str, str],
     gram: float,
+    elsewhere: float = 1.0,
 ) -> Descent:
     """A path on some columns and their centre, whitened if a Gram matrix has a share."""
     support, centre = columns
     matrix, square = None, 0.0
     if gram:
         frame = Projection(support=support, centre=centre)
-        length = queries.row_length(frame, schedule.lengths(longest), schedule.middle, f"length for {asks[0]}")
+        length = queries.row_length(
+            frame, schedule.lengths(longest), schedule.middle, f"length for {asks[0]}", elsewhere
+        )
         found, noise = queries.gram(support, centre, length, asks[0])
         matrix, largest = whitening(found, noise, length)
         square = mean_eigenvalue(found, length)
         longest *= largest
     frame = Projection(support=support, centre=centre, matrix=matrix)
-    length = queries.row_length(frame, schedule.lengths(longest), schedule.middle, asks[1])
+    length = queries.row_length(frame, schedule.lengths(longest), schedule.middle, asks[1], elsewhere)
     constant = TABLES.constant * schedule.free
     frame = Projection(support=support, centre=centre, matrix=matrix, length=length, constant=constant)
-    return Descent(queries, schedule, frame, start, path, square / length**2)
+    return Descent(queries, schedule, frame, start, path, square / length**2, elsewhere)
 
 
 def mean_eigenvalue(gram: Vector, norm: float) -> float:

@@ -9,9 +9,10 @@ from typing import ClassVar
 import numpy as np
 
 from ..algorithms.column_locations import clear
-from ..algorithms.constants import POLISH
+from ..algorithms.constants import POLISH, TABLES
 from ..algorithms.polish_schedule import Rule, log_features
 from ..algorithms.select_polish import SelectAndPolish
+from ..algorithms.tables import TableDescent
 from ..core.budget import Budget
 from ..core.facts import Facts
 from ..ops import entries_of
@@ -60,7 +61,11 @@ class SelectPolish(PrivateRecipe):
       mean, as wide as a typical entry from there or as the mean is doubtful, instead of entries
       from the midpoint of bounds: a count or a rare indicator lies near one end of its bounds, and
       from the midpoint nearly all of it would be the intercept. For classes 3 % more are spent on
-      the class share, since an error of the intercept is seen by every such column;
+      the class share, since an error of the intercept is seen by every such column. If their means
+      say that columns are rare indicators and `sparsity` was given, a path on all columns goes on, as
+      in `tables` but in phases of 20, 50 and 30 %, the last one on the s largest coefficients: whole
+      gradients of such columns cost less noise than selections. Where few rows have an entry other
+      than the usual one on the support, lengths are quantiles of those rows;
     * where gradients are well funded (:math:`k \le 0.3\,n\rho_g` for their part :math:`\rho_g`) and
       :math:`n \ge 20\,k\ln d`, 0.4 k spare coordinates are selected last, two steps are taken on
       all, the weakest are dropped until k are left, and the last steps are taken on those: among
@@ -182,7 +187,16 @@ class SelectPolish(PrivateRecipe):
         asked = bool(np.any(facts.shift)) and facts.free > 0 and facts.means is None and not facts.target.joint
         level = facts.n_rows * math.sqrt(2 * rho)
         means = POLISH.all_means if asked and clear(facts, level, POLISH.all_means) else 0.0
-        return SelectAndPolish(sparsity=sparsity, rho=rho, rule=rule, ridge=facts.penalty.l2, means=means)
+        dense = TableDescent(level=TABLES.gaussian_part * level * math.sqrt(1 - means), rare=True)
+        given = bool(means) and facts.sparsity is not None and not dense.releases_constant(facts)
+        return SelectAndPolish(
+            sparsity=sparsity,
+            rho=rho,
+            rule=rule,
+            ridge=facts.penalty.l2,
+            means=means,
+            dense=dense if given else None,
+        )
 
 
 def default_sparsity(facts: Facts, rho: float, rule: Rule) -> int:

@@ -29,7 +29,7 @@ from ...accounting.pricing import PricedPlan
 from ...algorithms.constants import PLANNER
 from ...algorithms.dual_averaging import DualAveraging as Averaging
 from ...algorithms.polish_schedule import entry_edges, select
-from ...algorithms.select_polish import SelectAndPolish
+from ...algorithms.select_polish import SELECTIONS, SelectAndPolish
 from ...algorithms.table_schedule import TableSchedule
 from ...algorithms.tables import TableDescent
 from ...core.facts import Facts
@@ -72,7 +72,8 @@ def _selected(
     edges = entry_edges(facts)[1:]
     entry = float(min(edges, key=lambda e: abs(math.log(e / (PLANNER.entry * scale)))))
     schedule = solver.schedule(facts, entry)
-    strength = priced.branch(schedule.name).cost(select(schedule.rounds - 1)).strength
+    selected = priced.branch(SELECTIONS) if solver.dense else priced
+    strength = selected.branch(schedule.name).cost(select(schedule.rounds - 1)).strength
     if facts.target.classes:
         clip, slope, squares = 0.5, margin(signal)[1], 1.0
     else:
