@@ -15,7 +15,6 @@ about a query is checked before it is charged, and nothing private is looked at 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,8 +77,8 @@ class CentralOracle(ChargedOracle):
         terms = PricedNoise(priced, host.lattice, host.shards is not None, self._loss)
         super().__init__(host.facts, Gate(terms, randomness.key, payment, watcher))
         self._last: Charge | None = None
-        own = type(self)  # functions, not bound methods: a cycle would keep the rows after the fit
-        self._ways: dict[type, Callable[[Self, Charge], Released]] = {
+        own = CentralOracle  # functions, not bound methods: a cycle would keep the rows after the fit
+        self._ways: dict[type, Callable[[CentralOracle, Charge], Released]] = {
             Select: own._select,
             SupportVotes: own._vote,
             **dict.fromkeys(SUMS, own._sum),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Self
 
 import numpy as np
 
@@ -45,8 +44,8 @@ class ExactOracle(ChargedOracle):
             raise PrivacyError("exact answers need all rows in one place, and this host keeps them apart.")
         self._shards = host.shards
         self._loss = loss
-        own = type(self)  # functions, not bound methods: a cycle would keep the rows after the fit
-        self._ways: dict[type, Callable[[Self, Charge], Released]] = {
+        own = ExactOracle  # functions, not bound methods: a cycle would keep the rows after the fit
+        self._ways: dict[type, Callable[[ExactOracle, Charge], Released]] = {
             Select: own._select,
             SupportVotes: own._vote,
             **dict.fromkeys(SUMS, own._mean),
