@@ -10,7 +10,7 @@ SPARK := .venv/.spark
 # Seed of `make test-order`; the tests print it.
 ORDER ?= $(shell date +%s)
 
-.PHONY: demo test test-engines test-flower test-torch test-slow test-order test-versions audit laws lint size docs bench papers setup lock clean mutants test-cluster bench-scale bench-speed
+.PHONY: demo test slowest test-engines test-flower test-torch test-slow test-order test-versions audit laws lint size docs bench papers setup lock clean mutants test-cluster bench-scale bench-speed
 
 demo: $(READY)
 	$(BIN)/dpsparse demo --out out
@@ -20,6 +20,10 @@ ROOM ?=
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto -m "not slow and not cluster" $(if $(ROOM),$(or $(wildcard tests/$(ROOM) src/dpsparse/$(ROOM) $(ROOM)),$(wildcard tests/*/$(ROOM) src/dpsparse/*/$(ROOM)),tests/$(ROOM)))
+
+# The 40 tests that take longest, over the same tests: make slowest ROOM=losses.
+slowest: $(READY)
+	PYTEST_ADDOPTS=--durations=40 $(MAKE) test
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -n auto -m "slow and not cluster"
@@ -99,6 +103,7 @@ $(READY): pyproject.toml requirements.lock
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install -q --require-hashes -r requirements.lock
 	$(BIN)/pip install -q --no-deps -e .
+	$(BIN)/python tools/warm.py
 	@touch $(READY)
 
 # Versions are chosen in constraints.txt and constraints-engines.txt; this adds the hashes of their files, for every system and

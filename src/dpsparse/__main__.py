@@ -1,6 +1,6 @@
 """``python -m dpsparse`` is the command line."""
 
-from .cli import main
+from .cli.program import program
 
 if __name__ == "__main__":
-    main(prog_name="dpsparse")
+    program()

@@ -108,8 +108,8 @@ def _fit(cohort: Cohort, outcome: str, private: bool, epsilon: float, out: Path,
         "feature_bound": cohort.feature_bound,
         "recipe": "auto" if private else recipes.IGHT(steps=BASELINE_STEPS),
     }
-    if not private:  # a fit that protects nobody may look: its columns are centred at their means
-        shared["feature_center"] = cohort.genotypes().mean(axis=0)
+    if not private:  # a fit that protects nobody may look: its columns are centred near their means
+        shared["feature_center"] = cohort.genotypes().mean(axis=0) // 2**-6 * 2**-6  # held by 32-bit floats
     model: SparseLinear
     y: NDArray[np.generic]
     if outcome == "continuous":

@@ -5,21 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit, log_softmax, logsumexp, softmax
-from sklearn.base import ClassifierMixin
-from sklearn.utils import Tags
 
 from ..core import Budget
 from ..fitting import FitRequest, FitResult, Seed
+from ..io.scikit import ClassifierMixin
 from ..ledger import Ledger
 from ..queries.losses import Loss
 from ..recipes import Recipe
 from .linear import SparseLinear
 from .other_libraries import explain_arguments
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 
 class SparseClassifier(ClassifierMixin, SparseLinear):  # type: ignore[misc]

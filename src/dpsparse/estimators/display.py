@@ -6,8 +6,6 @@ import warnings
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from sklearn.utils import estimator_html_repr
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from onnx import ModelProto
@@ -97,6 +95,8 @@ class StatementMixin:
         return found if steps is None else steps[-1][1]  # type: ignore[no-any-return]
 
     def _repr_html_(self) -> str:
+        from sklearn.utils import estimator_html_repr
+
         stated = vars(self).get("statement_")
         said = "" if stated is None else stated._repr_html_()
         if "intervals_" in vars(self):

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 
 from ..core import checks
 from ..core.facts import Vector
@@ -150,9 +150,9 @@ def effects_of(model: SparseLinear, level: float) -> Effects:
         low = high = p = None
         if covariance is not None:
             error = float(np.sqrt(max(weights @ covariance @ weights, 0.0)))
-            off = norm.isf((1 - level) / 2) * error
+            off = -ndtri((1 - level) / 2) * error
             low, high = float(values[0] - off), float(values[0] + off)
-            p = float(2 * norm.sf(abs(values[0]) / error)) if error else float(values[0] == 0)
+            p = float(2 * ndtr(-abs(values[0]) / error)) if error else float(values[0] == 0)
         with np.errstate(over="ignore"):
             odds = _number(np.exp(values)) if classes else None
         ratio = float(np.exp(values[0])) if hazards and contrast.column != INTERCEPT else None

@@ -5,32 +5,45 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core import DataError
 from ..core.codec import FormError, read
 from ..core.errors import ModelEditedError
 from ..core.regular_files import parse_json, read_bytes
 from . import model_schema
-from .linear import SparseLinear
 from .model_file import DAMAGED, EDITED, LARGEST_BYTES, model_of
-from .model_schema import ModelContent, model_digest
-from .search import PrivateSearch
-from .search import search_file as searches
-from .steps import PrivatePipeline
-from .steps import pipeline_file as pipelines
-from .survival import SparseSurvival
-from .survival import survival_file as survivals
+from .model_schema import model_digest
 
-Fitted = SparseLinear | PrivatePipeline | PrivateSearch | SparseSurvival
+if TYPE_CHECKING:
+    from .linear import SparseLinear
+    from .search import PrivateSearch
+    from .steps import PrivatePipeline
+    from .survival import SparseSurvival
 
-#: Formats: the versions that are read, what a file holds, and what is made of it.
-FORMATS: dict[str, tuple[tuple[int, ...], type, Callable[[Any], Fitted]]] = {
-    model_schema.FORMAT: (model_schema.VERSIONS, ModelContent, model_of),
-    pipelines.FORMAT: ((pipelines.VERSION,), pipelines.PipelineContent, pipelines.pipeline_of),
-    searches.FORMAT: ((searches.VERSION,), searches.SearchContent, searches.search_of),
-    survivals.FORMAT: ((survivals.VERSION,), survivals.SurvivalContent, survivals.survival_of),
-}
+    Fitted = SparseLinear | PrivatePipeline | PrivateSearch | SparseSurvival
+
+
+def _reader(form: str) -> tuple[tuple[int, ...], type, Callable[[Any], Fitted]] | None:
+    """The versions of a format that are read, what a file holds, and what is made of it; None for other files.
+
+    Each is imported when there is a file of it: pipelines and searches stand on scikit-learn.
+    """
+    if form == model_schema.FORMAT:
+        return model_schema.VERSIONS, model_schema.ModelContent, model_of
+    if form == "dpsparse-pipeline":
+        from .steps import pipeline_file as pipelines
+
+        return (pipelines.VERSION,), pipelines.PipelineContent, pipelines.pipeline_of
+    if form == "dpsparse-search":
+        from .search import search_file as searches
+
+        return (searches.VERSION,), searches.SearchContent, searches.search_of
+    if form == "dpsparse-survival":
+        from .survival import survival_file as survivals
+
+        return (survivals.VERSION,), survivals.SurvivalContent, survivals.survival_of
+    return None
 
 
 def load(path: str | os.PathLike[str], *, edited: bool = False, largest: int = LARGEST_BYTES) -> Fitted:
@@ -60,10 +73,11 @@ def load(path: str | os.PathLike[str], *, edited: bool = False, largest: int = L
     """
     content = _content(path, largest)
     form = str(content.get("format")) if isinstance(content, dict) else ""
-    if form not in FORMATS:
+    reader = _reader(form)
+    if reader is None:
         why = ": it is not valid JSON" if content is None else ""
         raise DataError(f"{path} is not a dpsparse model{why}. Save models with model.save(path).")
-    versions, kind, make = FORMATS[form]
+    versions, kind, make = reader
     version = content.get("version")
     if type(version) is not int or version not in versions:
         known = " and ".join(map(str, versions))

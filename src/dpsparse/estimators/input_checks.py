@@ -19,14 +19,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import DataConversionWarning
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from ..core import Adjacency, DataError
 from ..core.unit_words import PERSON, ROW, unit_name
 from ..fitting import FitRequest
+from ..io.scikit import BaseEstimator
 from ..rows.cells import ROUNDED_FROM
 from ..rows.file_records import FileRecords
 from ..rows.records import Records, cell_numbers, suppress_messages
@@ -114,13 +111,23 @@ def read_source(estimator: BaseEstimator, X: Any, *, reset: bool, adjacency: Adj
     if isinstance(X, FileRecords) and source.names is not None:
         _read_names(estimator, source, reset=reset)
     else:
-        named = X if hasattr(X, "columns") else source
-        validate_data(estimator, named, y="no_validation", reset=reset, skip_check_array=True)
+        _read_shape(estimator, X if hasattr(X, "columns") else source, reset=reset)
     if source.shape[1] == 0:
         raise DataError("Found array with 0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
     if source.shape[0] == 0 and adjacency is not Adjacency.ADD_REMOVE:
         raise DataError("Found array with 0 sample(s) while a minimum of 1 is required.")
     return source
+
+
+def _read_shape(estimator: BaseEstimator, rows: Any, *, reset: bool) -> None:
+    """Set or compare the number of columns and the names of a frame's, in the words of scikit-learn."""
+    if reset and not hasattr(rows, "columns"):
+        estimator.n_features_in_ = rows.shape[1]
+        vars(estimator).pop("feature_names_in_", None)
+        return
+    from sklearn.utils.validation import validate_data
+
+    validate_data(estimator, rows, y="no_validation", reset=reset, skip_check_array=True)
 
 
 def _read_names(estimator: BaseEstimator, source: Records, *, reset: bool) -> None:
@@ -149,6 +156,8 @@ def read_vector(estimator: BaseEstimator, y: Any, rows: int) -> NDArray[np.gener
     with suppress_messages():
         vector = _vector(y)
     if vector.ndim == 2 and vector.shape[1] == 1:
+        from sklearn.exceptions import DataConversionWarning
+
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,).",
             DataConversionWarning,
@@ -172,6 +181,8 @@ def refuse_numbers_for_labels(y: NDArray[np.generic]) -> None:
                 y = y[np.isfinite(y)]
             elif y.dtype.kind == "O" and all(isinstance(label, float) for label in y.tolist()):
                 y = cell_numbers(y)
+            from sklearn.utils.multiclass import check_classification_targets
+
             check_classification_targets(y)
         except Exception:  # its message could hold a label
             raise DataError(

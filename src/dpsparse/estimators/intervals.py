@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 
 from ..core import Statement, checks
 from ..core.codec import Count, Limits, Record, form
@@ -134,7 +134,7 @@ class Intervals(Record, Sequence[Interval]):
     def p(self) -> Vector:
         """Two-sided p-values of zero."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(2 * norm.sf(np.abs(self.estimate / self.standard_error)))
+            return np.asarray(2 * ndtr(-np.abs(self.estimate / self.standard_error)))
 
     @property
     def rejected(self) -> NDArray[np.bool_]:
@@ -146,7 +146,7 @@ class Intervals(Record, Sequence[Interval]):
     @property
     def half_width(self) -> Vector:
         """To each side of an estimate."""
-        return (norm.isf((1 - self.level) / 2) if self.critical is None else self.critical) * self.standard_error
+        return (-ndtri((1 - self.level) / 2) if self.critical is None else self.critical) * self.standard_error
 
     def at(self, level: float) -> Self:
         """The intervals at another level, one at a time."""
@@ -174,7 +174,7 @@ class Intervals(Record, Sequence[Interval]):
         rows = np.asarray(chosen.todense() if hasattr(chosen, "todense") else chosen, dtype=float)
         rows = np.column_stack([rows, np.ones((rows.shape[0], len(self) - len(self.columns)))])
         middle = rows @ self.estimate
-        quantile = norm.isf((1 - checks.fraction(level, "level")) / 2)
+        quantile = -ndtri((1 - checks.fraction(level, "level")) / 2)
         off = quantile * np.sqrt(np.einsum("ij,jk,ik->i", rows, self.covariance, rows))
         return middle - off, middle + off
 

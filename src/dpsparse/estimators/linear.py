@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from ..core import DataError, Statement
 from ..core.facts import Vector
@@ -23,6 +21,7 @@ from ..fitting.statement import MADE_ROWS, void
 from ..fitting.terms import GivenTerms, logarithms, read_column, read_terms
 from ..io.dictionary import BoundedArray, TableEncoder
 from ..io.dictionary.carrier import carried_bounds
+from ..io.scikit import BaseEstimator, check_is_fitted
 from ..ledger import LedgerArgument
 from ..queries.kinds import Path
 from ..queries.losses import user_defined

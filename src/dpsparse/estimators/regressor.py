@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import RegressorMixin
-from sklearn.utils import Tags
 
 from ..core import Budget
 from ..core.facts import Vector
 from ..fitting import FitRequest, FitResult, Seed, read_loss
+from ..io.scikit import RegressorMixin
 from ..ledger import Ledger
 from ..queries.losses import Loss, mean_of
 from ..recipes import Recipe
 from .linear import SparseLinear
 from .other_libraries import explain_arguments
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 
 class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import chi2, norm
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from scipy.special import chdtrc, gammaincinv, ndtri
 
 from ..core import checks
 from ..core.facts import Vector
 from ..fitting.shapes import monotone
+from ..io.scikit import BaseEstimator, TransformerMixin, check_is_fitted
 from ..rows.margins import served
 from ..rows.records import Records
 from ..rows.row_bounds import RowBounds
@@ -213,7 +212,7 @@ class ShapesMixin:
             error = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", design, covariance, design), 0.0))
             off = _quantile(checks.fraction(level, "level"), curve.terms if simultaneous else None) * error
             low, high = coef @ design.T - off, coef @ design.T + off
-            p = float(chi2.sf(coef @ np.linalg.pinv(covariance) @ coef, curve.terms))
+            p = float(chdtrc(curve.terms, coef @ np.linalg.pinv(covariance) @ coef))
         return ShapeFunction(
             column=self._column_names()[curve.of.column],
             unit=curve.of.unit,
@@ -344,7 +343,7 @@ class ShapesMixin:
 
 
 def _quantile(level: float, terms: int | None) -> float:
-    return float(norm.isf((1 - level) / 2) if terms is None else math.sqrt(chi2.ppf(level, terms)))
+    return float(-ndtri((1 - level) / 2) if terms is None else math.sqrt(2 * gammaincinv(terms / 2, level)))
 
 
 def names_or_none(model: ShapesMixin) -> list[str] | None:

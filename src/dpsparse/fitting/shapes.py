@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from ..algorithms.constants import SHAPES, TABLES
 from ..core import Budget, checks
@@ -246,6 +245,8 @@ def monotone(curve: Curve, coef: Vector) -> Vector:
     In the metric of the curve's values, its projection is what remains of c without its projection on
     the polar cone, a least squares problem with weights that are not negative (Moreau).
     """
+    from scipy.optimize import nnls  # takes long to import, and most fits do not need it
+
     found = np.atleast_2d(coef)
     design = curve.at(np.linspace(curve.of.low, curve.of.high, MONOTONE_POINTS))
     design = design - design.mean(axis=0)

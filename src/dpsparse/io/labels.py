@@ -67,7 +67,7 @@ class Texts(Sequence[str]):
             places = [codes.setdefault(text, len(codes)) for text in self._cells]
             return list(codes), np.array(places, dtype=np.intp)
         coded = self._cells.dictionary_encode()
-        return coded.dictionary.to_pylist(), coded.indices.to_numpy()
+        return coded.dictionary.to_pylist(), np.from_dlpack(coded.indices)
 
     def where(self, chosen: NDArray[np.bool_]) -> Texts:
         """Some of the cells."""
@@ -82,8 +82,12 @@ class Texts(Sequence[str]):
         import pyarrow as pa
         from pyarrow import compute
 
-        nothing = pa.scalar(None, pa.string())
         lengths = compute.binary_length(self._cells)
+        try:  # all of them are, and no scalar is made, for which pyarrow imports pandas
+            found = np.from_dlpack(self._cells.cast(pa.float64()))
+            return np.where((np.from_dlpack(lengths) <= LONGEST_CELL) & (np.abs(found) < ROUNDED_FROM), found, np.nan)
+        except pa.ArrowInvalid:
+            nothing = pa.scalar(None, pa.string())
         usual = compute.and_(compute.greater(lengths, 0), compute.less_equal(lengths, LONGEST_CELL))
         try:
             found = compute.if_else(usual, self._cells, nothing).cast(pa.float64())

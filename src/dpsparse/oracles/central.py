@@ -77,19 +77,20 @@ class CentralOracle(ChargedOracle):
         terms = PricedNoise(priced, host.lattice, host.shards is not None, self._loss)
         super().__init__(host.facts, Gate(terms, randomness.key, payment, watcher))
         self._last: Charge | None = None
-        self._ways: dict[type, Callable[[Charge], Released]] = {
-            Select: self._select,
-            SupportVotes: self._vote,
-            **dict.fromkeys(SUMS, self._sum),
-            **dict.fromkeys(CHOICES, self._choice),
-            RidgeMinimum: self._ridge,
-            PerturbedMinimum: self._perturbed,
+        own = CentralOracle  # functions, not bound methods: a cycle would keep the rows after the fit
+        self._ways: dict[type, Callable[[CentralOracle, Charge], Released]] = {
+            Select: own._select,
+            SupportVotes: own._vote,
+            **dict.fromkeys(SUMS, own._sum),
+            **dict.fromkeys(CHOICES, own._choice),
+            RidgeMinimum: own._ridge,
+            PerturbedMinimum: own._perturbed,
         }
 
     def answer(self, question: Query, ask: str) -> Released:
         """Check, pay, compute, protect."""
         charge = self.charge(question, ask)
-        return self._ways[type(question)](charge)
+        return self._ways[type(question)](self, charge)
 
     @property
     def terms(self) -> PricedNoise:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -37,25 +38,26 @@ class ExactOracle(ChargedOracle):
         watcher: ProgressCallback | None = None,
     ) -> None:
         terms = ZeroNoise(plan, host.facts, host.shards is not None)
-        self._generator = generator
+        self._key = partial(_key, generator)
         super().__init__(host.facts, Gate(terms, self._key, payment, watcher))
         if host.shards is None:
             raise PrivacyError("exact answers need all rows in one place, and this host keeps them apart.")
         self._host, self._shards = host, host.shards
         self._loss = loss
-        self._ways: dict[type, Callable[[Charge], Released]] = {
-            Select: self._select,
-            SupportVotes: self._vote,
-            **dict.fromkeys(SUMS, self._mean),
-            **dict.fromkeys(CHOICES, self._choice),
-            **dict.fromkeys(MINIMA, self._minimum),
+        own = ExactOracle  # functions, not bound methods: a cycle would keep the rows after the fit
+        self._ways: dict[type, Callable[[ExactOracle, Charge], Released]] = {
+            Select: own._select,
+            SupportVotes: own._vote,
+            **dict.fromkeys(SUMS, own._mean),
+            **dict.fromkeys(CHOICES, own._choice),
+            **dict.fromkeys(MINIMA, own._minimum),
         }
 
     def answer(self, question: Query, ask: str) -> Released:
         """Check, pay, and answer without protection."""
         charge = self.charge(question, ask)
         self.receipts.append(Receipt(ask, Noise.NONE, charge.ask.draws, charge.rate, 0.0, 0.0))
-        return self._ways[type(question)](charge)
+        return self._ways[type(question)](self, charge)
 
     def _mean(self, charge: Charge) -> Vector:
         return exact_sum(charge, self._shards, self._loss) / charge.divisor
@@ -77,9 +79,6 @@ class ExactOracle(ChargedOracle):
     def _minimum(self, charge: Charge) -> Vector:
         return MINIMA[type(charge.query)].exact(charge, self._shards, self._loss)
 
-    def _key(self) -> int:
-        return int.from_bytes(self._generator.bytes(16), "little")
-
     def deviation(self, question: Query, ask: str, turn: int) -> float:
         """No noise."""
         return 0.0
@@ -88,3 +87,7 @@ class ExactOracle(ChargedOracle):
     def terms(self) -> ZeroNoise:
         """No noise, from here on."""
         return self.gate.terms
+
+
+def _key(generator: np.random.Generator) -> int:
+    return int.from_bytes(generator.bytes(16), "little")

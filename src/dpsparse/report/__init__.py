@@ -4,7 +4,26 @@
 renders them into one file that needs no network. Nothing here reads rows.
 """
 
-from .content import Report, report_of, report_of_file
-from .page import bench_page, ledger_page
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .content import Report, report_of, report_of_file
+    from .page import bench_page, ledger_page
+
+_NAMES = {
+    "Report": "content",
+    "bench_page": "page",
+    "ledger_page": "page",
+    "report_of": "content",
+    "report_of_file": "content",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _NAMES:  # imported when first used: every fit takes the planner from this package
+        return getattr(importlib.import_module(f".{_NAMES[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = ["Report", "bench_page", "ledger_page", "report_of", "report_of_file"]

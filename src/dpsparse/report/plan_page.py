@@ -13,8 +13,6 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from sklearn.base import clone
-
 from ..algorithms.constants import PLANNER
 from ..estimators.linear import SparseLinear
 from .page import render
@@ -72,7 +70,7 @@ def plan_grid(
     told = dict(known or {})
 
     def planned(sparsity: int | None, epsilon: float) -> PlanSummary:
-        other = clone(model).set_params(sparsity=sparsity, epsilon=epsilon)
+        other = type(model)(**{**model.get_params(deep=False), "sparsity": sparsity, "epsilon": epsilon})
         found: PlanSummary = other.plan(n_rows=n_rows, n_features=n_features, sparse=sparse, **told)
         return found
 

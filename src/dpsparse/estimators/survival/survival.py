@@ -17,9 +17,6 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
 from ...accounting import Cost, PlanCost, PricedPlan, price
 from ...core import Adjacency, Budget, DataError, MissingValueError, Noise, Statement, checks
@@ -29,6 +26,7 @@ from ...core.public_draws import repeatable
 from ...fitting import Seed, check_noise_kind, plan_fit, public_rows, stated_budget, warn_if_seeded
 from ...fitting.session import PaidBy, session
 from ...fitting.statement import MADE_ROWS, charged_to, complete_step, draft_step, refusals, state_pipeline
+from ...io.scikit import BaseEstimator, check_is_fitted
 from ...ledger import Ledger, LedgerArgument, check_ledger
 from ...oracles import Resume
 from ...queries.losses import Squared, Survival
@@ -45,6 +43,7 @@ from .life_table import LifeTable, Spells, ask_life_table, life_table_facts, lif
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from sklearn.utils import Tags
 
     from ...rows.shapes import Basis
     from ..linear import SparseLinear

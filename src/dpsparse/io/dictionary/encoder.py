@@ -8,12 +8,11 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from ...rows.declared import ColumnBounds
 from ...rows.unread import UnreadCells
 from ..onnx_steps import Node, OnnxStep
+from ..scikit import BaseEstimator, TransformerMixin, check_is_fitted
 from .carrier import BoundedArray
 from .codes import Codes
 from .dictionary import Dictionary

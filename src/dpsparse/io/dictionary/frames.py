@@ -9,9 +9,8 @@ containers and lengths alone.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,19 +19,11 @@ from ..labels import Texts
 from .formats import DictionaryError
 from .rules import Cells
 
-#: Types of columns that become floats at once, with the same result as cell by cell.
-_NUMBERS = (
-    nw.Int8,
-    nw.Int16,
-    nw.Int32,
-    nw.Int64,
-    nw.UInt8,
-    nw.UInt16,
-    nw.UInt32,
-    nw.UInt64,
-    nw.Float32,
-    nw.Float64,
-)
+if TYPE_CHECKING:
+    import narwhals as nw
+
+#: Types of narwhals of columns that become floats at once, with the same result as cell by cell.
+_NUMBERS = frozenset(("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float32", "Float64"))
 
 EXPECTED = "Give a pandas, polars or pyarrow table, a dict of columns, or a numpy array with named fields."
 
@@ -78,6 +69,8 @@ class Table:
         return list(self._columns)
 
     def _from_frame(self, X: object) -> list[object]:
+        import narwhals as nw  # takes long to import, and files need none of it
+
         try:
             self._frame = nw.from_native(X, eager_only=True)
         except TypeError:
@@ -102,12 +95,15 @@ class Table:
         """
         if self._frame is not None:
             series = self._frame.get_column(name)
-            if series.dtype in (nw.Int64, nw.UInt64):  # a library may refuse to make floats of large ones
+            kind = type(series.dtype).__name__
+            if kind in ("Int64", "UInt64"):  # a library may refuse to make floats of large ones
                 whole = series.to_numpy()
                 if whole.dtype.kind not in "iuf" or _rounded(whole):
                     return series.to_list()
                 return np.asarray(whole, dtype=np.float64)
-            if series.dtype in _NUMBERS:
+            if kind in _NUMBERS:
+                import narwhals as nw
+
                 return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
             return series.to_list()
         column = self._columns[name]

@@ -43,7 +43,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import cho_factor, cho_solve
 
 from ...core.errors import PrivacyError
 from ...core.facts import LARGEST_SIZE, SMALLEST_SIZE, Clip, Vector, in_range
@@ -221,6 +220,8 @@ def minimiser(problem: Problem, tau: float) -> Vector:
 
 def _newton_direction(problem: Problem, bends: list[Vector], g: Vector) -> Vector:
     if g.size <= FORMED:
+        from scipy.linalg import cho_factor, cho_solve  # takes long to import, and most fits do not need it
+
         hessian: Any = problem.ridge * np.eye(g.size)
         for part, bend in zip(problem.rows, bends, strict=True):
             if sp.issparse(part.x):

@@ -23,7 +23,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from scipy.stats import chi2, norm
+from scipy.special import gammaincinv, ndtr, ndtri
 
 from ...algorithms.constants import INTERVALS, PLANNER
 from ...algorithms.intervals import SplitIntervals, most_coefficients
@@ -36,7 +36,7 @@ from .formulas import margin
 #: Rows beyond which the planner does not look.
 MOST_ROWS = 10**9
 #: Half-widths are those of intervals at 95 %.
-CRITICAL = float(norm.isf(0.025))
+CRITICAL = float(-ndtri(0.025))
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,8 @@ class IntervalForecast(Printed):
         if made.robust:
             return math.sqrt(INTERVALS.fill * size)
         high = float(
-            chi2.ppf(1 - made.clips.beyond(made.n_rows), self.coefficients)
-            / chi2.ppf(INTERVALS.middle, self.coefficients)
+            gammaincinv(self.coefficients / 2, 1 - made.clips.beyond(made.n_rows))
+            / gammaincinv(self.coefficients / 2, INTERVALS.middle)
         )
         square = INTERVALS.fill * (made.intercept + self.coefficients * max(high, 1.0))
         return min(math.sqrt(square), made.clips.largest_norm(size))
@@ -121,10 +121,10 @@ class IntervalForecast(Printed):
         if made.classes:
             sampled, kept, clipped, clip = self.residual, self.residual, self.residual, 1.0
         else:
-            c = made.clips.residual(self._norm) * float(norm.ppf((1 + INTERVALS.middle) / 2))
-            inside = float(2 * norm.cdf(c) - 1)
+            c = made.clips.residual(self._norm) * float(ndtri((1 + INTERVALS.middle) / 2))
+            inside = float(2 * ndtr(c) - 1)
             sampled, kept, clip = 1.0, inside, c
-            clipped = inside - 2 * c * float(norm.pdf(c)) + c**2 * (1 - inside)
+            clipped = inside - 2 * c * math.exp(-(c**2) / 2) / math.sqrt(2 * math.pi) + c**2 * (1 - inside)
         noise = (self._distance * clip * self._norm) ** 2
         grown = 1 + PLANNER.gram_growth * (self._columns + 1) * self._gram_noise**2
         without = sampled / (n * (self.residual if made.classes else 1.0) ** 2)

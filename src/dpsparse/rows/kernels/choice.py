@@ -6,6 +6,7 @@ most doubles the time of any work.
 
 from __future__ import annotations
 
+import sys
 from typing import cast
 
 import numpy as np
@@ -56,10 +57,12 @@ def _compiled() -> Kernels | None:
             raise DataError("DPSPARSE_KERNELS=compiled needs numba: pip install 'dpsparse[fast]'.")
         return None
     try:
-        from . import compiled
+        from . import compiled, loops
 
         x, total = np.array([[1, -2], [3, 4]], dtype=np.int16), np.zeros(2, dtype=np.int64)
         compiled.scatter(x, np.array([2.0**36, -(2.0**36)]), total, slice(0, 2), 4.0)
+        if loops.dense_scatter.stats.cache_misses:
+            print("dpsparse compiles its kernels, once for this installation; some seconds more.", file=sys.stderr)
     except Exception:  # a broken installation, or a cache that is torn: others can still do the work
         return None
     return cast("Kernels", compiled) if total.tolist() == [-(2**37), -6 * 2**36] else None

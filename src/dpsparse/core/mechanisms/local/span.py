@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpstrf
 
 Vector = NDArray[np.float64]
 
@@ -44,6 +42,8 @@ class Span:
     @classmethod
     def of(cls, gram: Vector) -> Span:
         """From the inner products of the rows."""
+        from scipy.linalg.lapack import dpstrf
+
         factor, pivots, rank, _ = dpstrf(gram, tol=NEW)
         order = pivots - 1
         upper = np.triu(factor[:rank])
@@ -62,10 +62,14 @@ class Span:
 
     def solve(self, products: Vector) -> Vector:
         """Coordinates of the part in the span of a vector, from its inner products with the rows."""
+        from scipy.linalg import solve_triangular
+
         return np.asarray(solve_triangular(self.factor, products[self.first], trans=1)) if self.rank else np.zeros(0)
 
     def expand(self, coordinates: Vector) -> Vector:
         """A vector of the span as a combination of the rows."""
+        from scipy.linalg import solve_triangular
+
         out = np.zeros(self.near.size)
         if self.rank:
             out[self.first] = solve_triangular(self.factor, coordinates)
