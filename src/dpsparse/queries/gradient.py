@@ -124,7 +124,7 @@ def contributions(
     *,
     sparse: bool = False,
 ) -> Iterator[Matrix]:
-    """Gradients of the chosen rows, each clipped to its clip, some rows at a time: **private**, for local randomisers.
+    """Gradients of the chosen rows, each clipped, some rows at a time: **private**, for local randomisers.
 
     `sparse`: rows that are stored sparse and unshifted come as CSR matrices.
     """
