@@ -153,8 +153,8 @@ class UnreadShares:
         notes = [f"{SHARES}: {said}"]
         notes += [
             f"{MOSTLY} {names[j]!r} were not understood: the dictionary does not say how they are "
-            "written (format, decimal, "
-            "thousands, categories, missing). Who may see the data finds them with dpsparse dictionary check --look"
+            "written (format, decimal, thousands, categories, missing). Those who may see the data find them with "
+            "dpsparse dictionary check --look"
             for j in np.flatnonzero(self.mostly)
         ]
         features = set(self.columns.owners.tolist())
