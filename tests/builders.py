@@ -20,6 +20,7 @@ from dpsparse.fitting import FitPlan, Shape, plan_fit
 from dpsparse.losses import Loss, Squared
 from dpsparse.oracles import CentralOracle, Gate, noise_info
 from dpsparse.queries.kinds import (
+    Count,
     Gradient,
     GradientChange,
     MeanAbsolute,
@@ -48,7 +49,7 @@ SUM_UNITS = 2.0**36
 def charge_for(question: Any, host: Any, draw: Any = None) -> Charge:
     """A charge for an exact sum: of all rows, or of a given draw of them."""
     rows = EveryRow() if draw is None else PoissonRows(0.5)
-    plan = Plan(asks=(Ask(name="exact", noise=Noise.NONE, rows=rows),))
+    plan = Plan(asks=(Ask(name="exact", noise=Noise.NONE, rows=rows, draws=getattr(question, "count", 1)),))
     terms = noise_info.ZeroNoise(plan, host.facts, host.shards is not None, host.lattice)
     charge = Gate(terms, lambda: 0).next(question, "exact")
     object.__setattr__(charge, "sample", draw)
@@ -131,12 +132,10 @@ class Rows(MemoryHost):
         return [restricted(self.shards, support, norm)]
 
     def contributions(self, loss: Loss, w: Any, clip: Clip, chosen: Any, *, entries: int = PIECE_ENTRIES) -> Any:
-        for shard in self.shards:
-            here = chosen[shard.first_row : shard.first_row + shard.rows]
-            yield from contributions(Gradient(w, clip), shard, loss, here, entries)
+        return contributions(charge_for(Gradient(w, clip), self), self.shards, loss, chosen, entries)
 
     def targets(self) -> Any:
-        return private_targets(self.shards)
+        return private_targets(charge_for(Count(), self), self.shards)
 
     def public(self, loss: Loss) -> PublicRows:
         return PublicRows(self.shards, loss)

@@ -31,8 +31,14 @@ def plain_citations(app: Sphinx, what: str, name: str, thing: object, options: o
         lines[i] = re.sub(r"\[([A-Z]\w*\d\d\w?)\]_", r"[\1]", re.sub(r"^(\s*)\.\. \[(\w+)\] ", r"\1* [\2] ", line))
 
 
+def left_out(app: Sphinx, what: str, name: str, thing: object, skip: bool, options: object) -> bool | None:
+    """Methods that scikit-learn adds for the routing of metadata are not of this package."""
+    return True if re.fullmatch(r"set_\w+_request", name) else None
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Join Sphinx."""
     app.connect("builder-inited", write)
+    app.connect("autodoc-skip-member", left_out)
     app.connect("autodoc-process-docstring", plain_citations, priority=100)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -117,7 +117,17 @@ def home(room: str, name: str) -> str:
         and name in listed(made_in[1])
     ):
         return f"dpsparse.{made_in[1]}.{name}"
-    return f"dpsparse.{room}.{name}"
+    return f"dpsparse.{_first(room, name, thing)}.{name}"
+
+
+def _first(room: str, name: str, thing: object) -> str:
+    """The first package for users that lists the same class; sites and devices share some."""
+    if not inspect.isclass(thing) or room not in GROUPS["For users"]:
+        return room
+    for other in GROUPS["For users"][: GROUPS["For users"].index(room)]:
+        if name in listed(other) and getattr(importlib.import_module(f"dpsparse.{other}"), name, None) is thing:
+            return other
+    return room
 
 
 def directive(path: str) -> list[str]:
@@ -167,6 +177,13 @@ def field_table(kind: Any) -> list[str]:
     """Fields with types and defaults."""
     rows = [f"| `{field.name}` | {type_words(kind, field.name)} | `{field.default!r}` |" for field in fields(kind)]
     return ["", "| field | type | default |", "|---|---|---|", *rows, ""] if rows else ["", "It has no fields.", ""]
+
+
+def recipe_names() -> list[str]:
+    """The recipes by their own names, which their pages have."""
+    from dpsparse import recipes
+
+    return list(dict.fromkeys(recipes.get(name).name for name in recipes.names()))
 
 
 def recipe_pages() -> dict[str, str]:
@@ -246,7 +263,7 @@ def pages() -> dict[str, str]:
 
 def contents() -> str:
     """The lists of the reference's front page."""
-    lines = []
+    lines = ["Recipes: " + ", ".join(f"[{name}](reference/recipes/{name}.md)" for name in recipe_names()) + ".", ""]
     for title, group in GROUPS.items():
         lines += ["```{toctree}", f":caption: {title}", ":maxdepth: 1", ""]
         lines += ["reference/top", "reference/recipes/index"] if title == "For users" else []

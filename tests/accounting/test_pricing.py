@@ -299,6 +299,25 @@ def test_a_long_sampled_plan_is_priced_too():
 SVRG = ((1.0, 5.0, 4), (0.1, 5.0, 40))  # four snapshots of all rows, forty inner steps on a tenth
 
 
+@pytest.mark.parametrize("parts", [-3, 3])
+def test_a_sampled_plan_has_one_price_on_every_processor(parts, monkeypatch):
+    """Last digits of the search differ between processors; the price does not, and gives up no more than `SAFETY` does."""
+    plan = Plan(asks=(Ask(name="gradient", noise=Noise.GAUSSIAN, times=50, rows=PoissonRows(0.1)),))
+    budget = Budget.approx(1.0, 1e-6)
+    pricing_module.forget_prices()
+    here, found, search = price(plan, budget).rho_scale, [], pricing_module.pld.sampled_rate
+
+    def elsewhere(*arguments):
+        found.append(search(*arguments) * (1 + parts * 2.0**-52))
+        return found[-1]
+
+    monkeypatch.setattr(pricing_module.pld, "sampled_rate", elsewhere)
+    pricing_module.forget_prices()
+    assert price(plan, budget).rho_scale == here
+    assert found[0] * (1 - 2e-9) < here < found[0]
+    pricing_module.forget_prices()
+
+
 def test_sampled_and_unsampled_gaussians_share_one_convention():
     """The figures of the specification for a plan of the variance-reduced loop: right 3.58, conventions mixed 7.73."""
     right = sampled_epsilon(SVRG, 1e-5, REPLACE)

@@ -76,7 +76,7 @@ def test_every_private_statement_says_how_often_an_attacker_is_right(adjacency):
     said = model(adjacency=adjacency, n_rows=400).fit(X, Y).statement_
     success = attacker_success(said.epsilon, said.delta, said.mu, said.rho)
     assert said.attacker_success == success
-    assert f"in at most {in_percent(success)} of cases; a coin is right in 50 %." in str(said)
+    assert f"at most {in_percent(success)} of the time (a coin flip: 50 %)." in str(said)
     assert "\n" not in str(said), "one paragraph"
     assert len(str(said)) < 600 < len(said.details())
 

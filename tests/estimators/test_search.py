@@ -90,12 +90,18 @@ def test_held_out_rows_score_with_the_whole_budget_of_a_run():
 def test_a_split_is_disjoint_and_complete(adjacency):
     model = regressor(adjacency=adjacency, n_rows=None if adjacency == "replace-one" else 1900)
     plan = search(model, holdout=0.2).plan(2000 if adjacency == "replace-one" else 1900, 8)
-    fit, score = runs.split_holdout(2000, plan, _session(), 0.2)
+    fit, score = runs.split_holdout(_rows(2000), plan, _session(), 0.2)
     assert sorted([*fit, *score]) == list(range(2000))
     if adjacency == "replace-one":
         assert score.size == plan.validation_rows == 400
     else:
         assert abs(score.size - 400) < 6 * math.sqrt(2000 * 0.2 * 0.8)  # coins; false alarm 2e-9
+
+
+def _rows(n):
+    from dpsparse.rows.records import Records
+
+    return Records(np.zeros((n, 1)))
 
 
 def _session(seed=3):
@@ -107,8 +113,8 @@ def _session(seed=3):
 
 def test_under_add_remove_a_row_that_leaves_moves_no_other_rows_coin():
     plan = search(regressor(adjacency="add-remove", n_rows=1900), holdout=0.2).plan(1900, 8)
-    _, many = runs.split_holdout(2000, plan, _session(), 0.2)
-    _, fewer = runs.split_holdout(1999, plan, _session(), 0.2)
+    _, many = runs.split_holdout(_rows(2000), plan, _session(), 0.2)
+    _, fewer = runs.split_holdout(_rows(1999), plan, _session(), 0.2)
     assert [i for i in many if i < 1999] == list(fewer)
 
 

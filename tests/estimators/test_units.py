@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import warnings
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,12 @@ from dpsparse import (
 )
 from dpsparse.accounting import FixedCost, bare_cost, cost_of_units
 from dpsparse.accounting.costs.unit import UnitCost
-from dpsparse.core import PrivacyError
+from dpsparse.core import Adjacency, PrivacyError
 from dpsparse.core.errors import DataError, LedgerError
 from dpsparse.core.words import neighbours
+from dpsparse.estimators.search.runs import split_holdout
+from dpsparse.rows.records import Records
+from dpsparse.rows.units import read_units
 
 PEOPLE, D = 300, 4
 BETA = np.array([1.0, -1.0, 0.5, 0.0])
@@ -86,6 +90,19 @@ def test_order_and_storage_of_a_panel_do_not_matter():
     np.testing.assert_array_equal(by_name.coef_, regressor().fit(X, y, units=names).coef_)
 
 
+@pytest.mark.parametrize("recipe", ["tables", "select_polish", "dual_averaging", "dp_sgd_ht"])
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+def test_a_memory_limit_gives_the_same_model(recipe, sparse, monkeypatch):
+    import scipy.sparse as sp
+
+    monkeypatch.setattr("dpsparse.fitting.session.memory_needed", lambda *_: 2**60)
+    X, y, ids = panel()
+    rows = sp.csr_matrix(X) if sparse else X
+    one, two = (regressor(recipe=recipe, memory_limit=m).fit(rows, y, units=ids) for m in (None, "40MB"))
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+    assert one.statement_.asks == two.statement_.asks
+
+
 @pytest.mark.parametrize("recipe", sorted(n for n in recipes.names() if recipes.get(n).private))
 def test_every_recipe_fits_units_or_refuses_them_before_anything_is_paid(recipe, tmp_path):
     X, y, ids = panel(people=60)
@@ -139,20 +156,19 @@ def test_bad_units_are_refused_in_words():
         regressor().fit(X, y, units="patient")
     with pytest.raises(ValueError, match="another word than 'row'"):
         regressor(unit="row").fit(X, y, units=ids)
-    with pytest.raises(DataError, match="memory"):
-        regressor(memory_limit="1GB").fit(X, y, units=ids)
     with pytest.raises(PrivacyError, match="makes no guarantee"):
         SparseRegressor(recipe="ight", feature_bound=1.0, target_bound=4.0).fit(X, y, units=ids)
     with pytest.raises(PrivacyError, match="n_rows=7"):
         regressor(n_rows=7).fit(X, y, units=ids)
-    with pytest.raises(ValueError, match="of a pipeline is for one row"):
-        make_private_pipeline(regressor(unit="patient", random_state=None)).fit(X, y)
-    with pytest.raises(TypeError, match="units are not taken here yet"):
-        make_private_pipeline(regressor(random_state=None)).fit(X, y, units=ids)
-    with pytest.raises(ValueError, match="of the search is for one row"):
-        PrivateSearch(regressor(unit="patient", random_state=None)).fit(X, y)
-    with pytest.raises(TypeError, match="units are not taken here yet"):
-        PrivateSearch(regressor(random_state=None)).fit(X, y, units=ids)
+    named = regressor(unit="patient", random_state=None)
+    with pytest.raises(ValueError, match="Give them"):
+        make_private_pipeline(named).fit(X, y)
+    with pytest.raises(ValueError, match="several: household, patient"):
+        make_private_pipeline(PrivateScaler(feature_bound=1.0, unit="household"), named).fit(X, y, units=ids)
+    with pytest.raises(ValueError, match="Give their ids"):
+        PrivateSearch(named).fit(X, y)
+    with pytest.raises(PrivacyError, match="all rows with the same id"):
+        PrivateSearch(named, {"recipe": ["two_stage"]}).fit(X, y, units=ids)
 
 
 def test_fits_over_sites_and_devices_refuse_a_named_unit():
@@ -240,6 +256,97 @@ def test_steps_count_people():
     assert abs(count.n_rows_ - 2000) < 40
     with pytest.raises(ValueError, match="Give them"):
         NoisyCount(unit="patient").fit(X)
+
+
+# ------------------------------------------------------------------------------------------------ wholes
+
+
+def _pipeline(**more: Any) -> Any:
+    steps = PrivateScaler(feature_bound=1.0, random_state=0), regressor(feature_bound=None, unit="patient")
+    return make_private_pipeline(*steps, epsilon=2.0, delta=1e-6, **more)
+
+
+def test_pipelines_promise_to_all_rows_with_the_same_id():
+    X, y, ids = panel()
+    one = _pipeline().fit(X, y, units=ids)
+    assert one.statement_.unit == "one patient: all rows with the same id"
+    assert one.statement_.n_rows == one.named_steps["privatescaler"].statement_.n_rows == PEOPLE
+    assert sum("has one id" in a for a in one.statement_.assumptions) == 1
+    assert one.named_steps["privatescaler"].unit is None, "steps keep their own arguments"
+    mixed = np.random.default_rng(1).permutation(y.size)
+    frame = pd.DataFrame(X[mixed], columns=list("abcd")).assign(patient=ids[mixed])
+    other = _pipeline().fit(frame, y[mixed], units="patient")
+    np.testing.assert_array_equal(one[-1].coef_, other[-1].coef_)
+
+
+def test_a_pipeline_counts_people_where_their_number_is_private():
+    X, y, ids = panel(people=2000)
+    steps = NoisyCount(random_state=0), PrivateBounds(feature_bound=9.0, random_state=0), regressor(feature_bound=None)
+    made = make_private_pipeline(*steps, epsilon=4.0, delta=1e-6, adjacency="add-remove").fit(X, y, units=ids)
+    assert abs(made.statement_.n_rows - 2000) < 400
+    assert made.statement_.unit == "one person: all rows with the same id"
+
+
+@pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("holdout", [None, 0.3])
+def test_searches_promise_to_all_rows_with_the_same_id(holdout, adjacency):
+    X, y, ids = panel()
+    n_rows = None if adjacency == "replace-one" else PEOPLE
+    model = regressor(unit="patient", adjacency=adjacency, n_rows=n_rows)
+    given = {"recipe": ["tables", "dp_ight"]}, 4.0
+    found = []
+    for order in (np.arange(y.size), np.random.default_rng(1).permutation(y.size)):
+        search = PrivateSearch(model, *given, mean_runs=2, holdout=holdout, random_state=3)
+        found.append(search.fit(X[order], y[order], units=ids[order]))
+    assert found[0].statement_.unit == "one patient: all rows with the same id"
+    assert found[0].statement_.n_rows == PEOPLE
+    assert found[0].best_score_ == found[1].best_score_
+    np.testing.assert_array_equal(found[0].best_estimator_.coef_, found[1].best_estimator_.coef_)
+
+
+@pytest.mark.parametrize("adjacency", list(Adjacency), ids=str)
+def test_a_holdout_takes_whole_persons(adjacency):
+    X, _, ids = panel()
+    ids = np.where(ids == 7, np.nan, ids)  # without an id: in neither part
+    rows = Records(X).by_unit(read_units(ids, ids.size))
+    plan: Any = SimpleNamespace(adjacency=adjacency, validation_rows=80)
+    session: Any = SimpleNamespace(generator=lambda _: np.random.default_rng(0))
+    fitting, scoring = split_holdout(rows, plan, session, 0.3)
+    assert not set(ids[fitting]) & set(ids[scoring])
+    assert sorted([*fitting, *scoring]) == np.flatnonzero(np.isfinite(ids)).tolist()
+    if adjacency is Adjacency.REPLACE_ONE:
+        assert np.unique(ids[scoring]).size == 80
+
+
+def test_ledgers_of_people_pay_for_pipelines_and_searches(tmp_path):
+    X, y, ids = panel()
+    address = f"sqlite:///{tmp_path}/budget.db"
+    Ledger(address).create("panel", 20.0, 1e-5, unit="patient")
+    _pipeline(ledger=address, dataset="panel").fit(X, y, units=ids)
+    model = regressor(unit="patient", random_state=None)
+    search = PrivateSearch(model, {"recipe": ["tables"]}, 1.0, mean_runs=2, ledger=address, dataset="panel")
+    search.fit(X, y, units=ids)
+    assert [entry.bill.unit for entry in Ledger(address).entries("panel")] == ["patient", "patient"]
+    with pytest.raises(LedgerError, match="protects a patient"):
+        make_private_pipeline(regressor(), ledger=address, dataset="panel").fit(X, y)
+
+
+class _Plain(recipes.DPIGHT):
+    """A recipe that is not ours: it is tried on made-up rows first."""
+
+
+def test_recipes_of_others_are_tried_on_people():
+    X, y, ids = panel()
+    assert regressor(recipe=_Plain(steps=3)).fit(X, y, units=ids).statement_.n_rows == PEOPLE
+
+
+def test_lines_of_a_file_that_were_not_understood_are_no_person(tmp_path):
+    from dpsparse.cli.declared import read_ids
+    from dpsparse.io.tabular import PLAIN_CSV
+
+    (tmp_path / "visits.csv").write_text("patient,x\n1,2\n1,2,3\n007,1\n4,5,6\n")
+    ids = read_ids(tmp_path / "visits.csv", "patient", PLAIN_CSV)
+    assert ids == ["1", None, "007", None]
 
 
 # ------------------------------------------------------------------------------------------------ ledger

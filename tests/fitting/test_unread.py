@@ -225,7 +225,7 @@ def test_the_statement_names_the_columns_with_their_shares(tmp_path):
     assert set(found) == {"visit", "sex"}
     for name, (share, error) in found.items():
         assert abs(share - SHARES[name]) <= 3 * error + 5e-3  # three digits are told
-    assert any("of 2 other columns no noisy share is above" in note for note in made.statement_.notes)
+    assert any("in the other 2 columns no noisy share is above" in note for note in made.statement_.notes)
     assert any("'visit' has no coefficient" in note for note in made.statement_.notes)
     names = TableEncoder(CODEBOOK).get_feature_names_out().tolist()
     assert made.coef_[names.index("visit")] == 0
@@ -238,7 +238,7 @@ def test_the_statement_names_the_columns_with_their_shares(tmp_path):
 def test_of_a_clean_table_nothing_is_named():
     made = model().fit(encoded(CLEAN), Y)
     assert told(made.statement_) == {}
-    assert any("of 4 columns no noisy share is above" in note for note in made.statement_.notes)
+    assert any("in all 4 columns no noisy share is above" in note for note in made.statement_.notes)
     assert not any("has no coefficient" in note for note in made.statement_.notes)
 
 

@@ -6,9 +6,13 @@ Classes are found in the source: whatever is an oracle, counts turns or draws no
 from __future__ import annotations
 
 import ast
+import contextlib
+import copy
 import importlib
+import math
+import pickle
 from collections.abc import Callable, Iterator
-from dataclasses import FrozenInstanceError, dataclass, replace
+from dataclasses import FrozenInstanceError, dataclass, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -54,12 +58,13 @@ from dpsparse.queries.kinds import (
     Select,
     SupportVotes,
 )
-from dpsparse.queries.minimisers import proven_offset
-from dpsparse.queries.rules import CHOICES, SUMS, exact_sum, measure
+from dpsparse.queries.minimisers import exact_minimum, perturbed_minimum, proven_offset, ridge_minimum
+from dpsparse.queries.rules import CHOICES, SUMS, contributions, exact_sum, measure, votes
 from dpsparse.rows.bounds import LARGEST_BOUND, SMALLEST_BOUND
 from dpsparse.rows.hosts import ClusterHost, DiskHost, MemoryHost
 from dpsparse.rows.records import Records
 from dpsparse.rows.sampling import PoissonSample
+from dpsparse.rows.single_records import private_targets
 from dpsparse.sites.local.server import Collected
 from loopback import spread
 from questions import FACTS, QUESTIONS, D, W
@@ -354,20 +359,23 @@ def test_control_a_mean_without_its_check_is_caught(monkeypatch):
 @pytest.mark.parametrize("kind", [*SUMS, *CHOICES], ids=lambda kind: kind.__name__)
 def test_a_sum_over_every_row_refuses_a_sample(kind):
     """Even where a gate forgot to: the rows of a sample would all be counted, at the price of a sample."""
-    charge = charge_for(EXAMPLES[kind], HOST)
-    object.__setattr__(charge, "sample", PoissonSample(0.1, 5))
+
+    def charge(rows: Any, sample: Any) -> Charge:
+        made = charge_for(EXAMPLES[kind], HOST)
+        object.__setattr__(made, "sample", sample)
+        object.__setattr__(made, "ask", replace(made.ask, rows=rows))
+        return made
+
+    sums = (lambda made: HOST.total(made, LOSS), lambda made: exact_sum(made, HOST.shards, LOSS))
     for rows, message in ((EveryRow(), "priced for other rows"), (PoissonRows(0.1), "over every row")):
-        object.__setattr__(charge, "ask", replace(charge.ask, rows=rows))
-        if isinstance(rows, PoissonRows) and kind in SUMS and SUMS[kind].sampled:
-            assert np.any(HOST.total(charge, LOSS))
-            assert np.any(exact_sum(charge, HOST.shards, LOSS))
-            continue
-        for compute in (lambda: HOST.total(charge, LOSS), lambda: exact_sum(charge, HOST.shards, LOSS)):
+        for compute in sums:
+            if isinstance(rows, PoissonRows) and kind in SUMS and SUMS[kind].sampled:
+                assert np.any(compute(charge(rows, PoissonSample(0.1, 5))))
+                continue
             with pytest.raises(PrivacyError, match=message):
-                compute()
-    object.__setattr__(charge, "sample", None)
+                compute(charge(rows, PoissonSample(0.1, 5)))
     with pytest.raises(PrivacyError, match="priced for other rows"):
-        HOST.total(charge, LOSS)
+        HOST.total(charge(PoissonRows(0.1), None), LOSS)
 
 
 # ------------------------------------------------------------------------------------------------ charges
@@ -389,6 +397,53 @@ def test_a_host_that_is_asked_without_a_charge_refuses(kind):
         with pytest.raises(PrivacyError, match="asked with a Charge"):
             asked.total(given[kind], LOSS)
         asked.close()
+
+
+#: Whoever computes an answer from rows, with a query that it answers.
+COMPUTING: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+    "host": (GRADIENT, lambda charge: HOST.total(charge, LOSS)),
+    "exact sum": (GRADIENT, lambda charge: exact_sum(charge, HOST.shards, LOSS)),
+    "votes": (EXAMPLES[SupportVotes], lambda charge: votes(charge, HOST.shards, LOSS, 3)),
+    "ridge minimum": (EXAMPLES[RidgeMinimum], lambda charge: ridge_minimum(charge, HOST.shards, LOSS, 1e-3)),
+    "perturbed minimum": (
+        EXAMPLES[PerturbedMinimum],
+        lambda charge: perturbed_minimum(charge, HOST.shards, LOSS, np.zeros(3), 1e-3),
+    ),
+    "exact minimum": (EXAMPLES[RidgeMinimum], lambda charge: exact_minimum(charge, HOST.shards, LOSS)),
+    "gradients of people": (GRADIENT, lambda charge: next(contributions(charge, HOST.shards, LOSS, np.ones(61) > 0))),
+    "targets of people": (GRADIENT, lambda charge: private_targets(charge, HOST.shards)),
+}
+
+
+@pytest.mark.parametrize("name", COMPUTING)
+def test_a_charge_is_used_once_and_a_copy_of_one_never(name):
+    query, compute = COMPUTING[name]
+    for copied in (copy.copy, copy.deepcopy, lambda charge: pickle.loads(pickle.dumps(charge))):
+        charge = charge_for(query, HOST)
+        with pytest.raises(PrivacyError, match="a copy of one"):
+            compute(copied(charge))
+        assert np.any(np.asarray(compute(charge))), "the control"
+        with pytest.raises(PrivacyError, match="was used"):
+            compute(charge)
+    with pytest.raises(PrivacyError, match="asked with a Charge"):
+        compute(query)
+
+
+def test_everything_that_computes_from_rows_takes_a_charge():
+    """Functions of queries that read shards and are called by oracles take the charge first, or the part of a host that used it."""
+    root = Path(dpsparse.__file__).parent / "oracles"
+    reading = {"total", "exact_sum", "votes", "ridge_minimum", "perturbed_minimum", "exact", "contributions"}
+    reading |= {"private_targets"}
+    called = [
+        node
+        for file in root.glob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "id", getattr(node.func, "attr", None)) in reading
+        and any("shards" in ast.unparse(a) or ast.unparse(a) == "self._loss" for a in node.args)
+    ]
+    assert {ast.unparse(node.args[0]) for node in called} == {"charge"}
+    assert len(called) >= 9
 
 
 def test_charges_are_made_by_the_gate_alone():
@@ -423,6 +478,56 @@ def test_nobody_else_in_the_sources_makes_charges_or_takes_a_sample_of_rows():
         # of audits, whose rows are synthetic, and of marks of rows, which are values of a keyed hash
         "exact_charge": {"responses.py", "trace.py", "tape.py"},
     }
+
+
+# ------------------------------------------------------------------------------------------------ faults of queries
+
+
+def faulty(value: Any) -> Iterator[Any]:
+    """A part of a query with one array of another shape, without it, out of range or no number; or with a wild number."""
+    if isinstance(value, np.ndarray):
+        yield from (value[..., :-1], value[None], value.ravel()[:1].sum(), None, value.astype(str), 1e200 * (1 + value))
+    elif isinstance(value, float):
+        yield from (math.nan, -1.0, None)
+    elif is_dataclass(value):
+        for field in fields(value):
+            for wrong in faulty(getattr(value, field.name)):
+                with contextlib.suppress(Exception):  # no such part is made
+                    yield replace(value, **{field.name: wrong})  # type: ignore[type-var]
+
+
+def lost_turns(query: Any) -> list[str]:
+    """Faults of a query that are found once it is paid."""
+    kind, found = type(query), []
+    noise = {Select: Noise.GUMBEL, SupportVotes: Noise.GUMBEL, PerturbedMinimum: Noise.OBJECTIVE}.get(
+        kind, Noise.GUMBEL if kind in CHOICES else Noise.GAUSSIAN
+    )
+    case = Case(kind, EveryRow(), noise, "replace-one", getattr(query, "count", 1) if noise is Noise.GUMBEL else 1)
+    for wrong in faulty(query):
+        paid: list[int] = []
+        payment = SimpleNamespace(start=lambda paid=paid: paid.append(1))
+        oracle = CentralOracle(HOST, LOSS, case.priced(), Randomness(0), payment)
+        try:
+            GuardedOracle(oracle).answer(wrong, "q")
+        except Exception as error:
+            found += [f"{kind.__name__}: {error}"] * bool(paid)
+    return found
+
+
+ASKED = {
+    **QUESTIONS,
+    **{kind.__name__: EXAMPLES[kind] for kind in (Select, SupportVotes, RidgeMinimum, PerturbedMinimum)},
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_faulty_query_costs_no_turn(name):
+    assert lost_turns(ASKED[name]) == []
+
+
+def test_control_without_a_made_up_record_faulty_queries_cost_turns(monkeypatch):
+    monkeypatch.setattr(noise_info, "tried", lambda query, lattice, *_: measure(query, lattice))
+    assert len(lost_turns(QUESTIONS["residual"])) > 10
 
 
 def test_a_turn_is_paid_before_its_charge_exists_and_only_once():

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 
 from builders import charge_for, checked, whole_sum
 from dpsparse.core import Adjacency, PrivacyError
-from dpsparse.core.errors import DataError
 from dpsparse.core.facts import Clip, Facts
 from dpsparse.losses import Logistic, Squared
 from dpsparse.queries import choices, inference, unit_sums
@@ -19,6 +18,7 @@ from dpsparse.queries.rules import CHOICES, SUMS, measure
 from dpsparse.rows import block as block_module
 from dpsparse.rows import units as units_module
 from dpsparse.rows.hosts import DiskHost, MemoryHost
+from dpsparse.rows.hosts.memory_budget import MemoryBudget
 from dpsparse.rows.kernels import choice, plain
 from dpsparse.rows.records import Records
 from dpsparse.rows.sampling import PoissonSample
@@ -216,6 +216,73 @@ def test_samples_take_whole_persons_in_any_order(name):
     np.testing.assert_array_equal(one, whole_sum(host(X[kept], y[kept], ids[kept]), QUESTIONS[name], Squared()))
 
 
+class Stored:
+    """Rows that are read some at a time, as those of files are."""
+
+    names, finite = None, False
+
+    def __init__(self, X: Any) -> None:
+        self.X, self.shape, self.sparse = X, X.shape, bool(sp.issparse(X))
+        self.entries = int(X.nnz if self.sparse else X.size)
+
+    def cut(self, entries: int) -> list[int]:
+        return [*range(0, self.shape[0], 5), self.shape[0]]
+
+    def rows(self, start: int, stop: int) -> Any:
+        return self.X[start:stop]
+
+    def targets(self, meant: str) -> None:
+        return None
+
+
+def on_disk(X: Any, y: Any, ids: Any, facts: Facts, *, sparse: bool, stored: bool) -> DiskHost:
+    """Rows of units on a disk, in memory before or in files."""
+    source = checked(sp.csr_matrix(X) if sparse else X, facts.counts_unread)
+    if stored:
+        source = with_unread(Records(Stored(source.plain())), source.unread)
+    return DiskHost(source.by_unit(read_units(ids, y.size)), y, facts, 10**8)
+
+
+def with_unread(source: Records, unread: Any) -> Records:
+    """Rows with what is known of their cells."""
+    source.unread = unread
+    return source
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks, pieces and parts of a few rows."""
+    for name, size in (("entries", 8 * D), ("piece_entries", 4 * D), ("shard_rows", 20)):
+        monkeypatch.setattr(MemoryBudget, name, property(lambda self, size=size: size))
+
+
+@pytest.mark.parametrize("stored", [False, True], ids=["arrays", "files"])
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize("facts", [PATIENTS, SHIFTED], ids=["plain", "shifted"])
+def test_disk_gives_the_bytes_of_memory(facts, sparse, stored, small_blocks):
+    X, y, ids = people()
+    X[4, 2], y[9] = np.nan, np.nan
+    gaps = np.where(np.arange(y.size) % 11 == 3, None, ids)
+    mixed = np.random.default_rng(1).permutation(y.size)
+    memory = host(X, y, gaps, facts, parts=1)
+    disk = on_disk(X[mixed], y[mixed], gaps[mixed], facts, sparse=sparse, stored=stored)
+    assert sum(len(shard.blocks) for shard in disk.parts) > len(disk.parts) > 1
+    for name, question in QUESTIONS.items():
+        one, two = (whole_sum(h, question, Squared()) for h in (memory, disk))
+        np.testing.assert_array_equal(one, two, err_msg=name)
+    for name in SAMPLED:
+        one, two = (whole_sum(h, QUESTIONS[name], Squared(), PoissonSample(0.5, 77)) for h in (memory, disk))
+        np.testing.assert_array_equal(one, two, err_msg=name)
+    disk.close()
+
+
+def test_control_persons_cut_between_blocks_are_noticed(monkeypatch, small_blocks):
+    X, y, ids = people()
+    monkeypatch.setattr("dpsparse.rows.records.cut_at", lambda starts, rows, edges: list(edges))
+    with pytest.raises(ValueError, match="broadcast"):  # their weights are not those of their rows
+        on_disk(X, y, ids, PATIENTS, sparse=False, stored=False)
+
+
 def test_control_sums_of_floats_depend_on_the_order(monkeypatch):
     def floats(values, starts, weight, size, headroom=1.0):
         return np.add.reduceat(values * weight[:, None] * np.pi, starts, axis=0) / np.pi
@@ -327,8 +394,8 @@ def test_hosts_refuse_rows_that_do_not_say_whose_they_are():
         MemoryHost(checked(X, 11), y, PATIENTS)
     with pytest.raises(PrivacyError, match="whose they are"):
         host(X, y, ids, FACTS.with_(n_rows=PEOPLE))
-    with pytest.raises(DataError, match="memory"):
-        DiskHost(checked(X, 11).by_unit(read_units(ids, y.size)), y, PATIENTS, 10**9)
+    with pytest.raises(PrivacyError, match="whose they are"):
+        DiskHost(checked(X, 11), y, PATIENTS, 10**9)
 
 
 def test_a_unit_is_never_cut():

@@ -165,7 +165,8 @@ def test_control_a_disk_that_loses_rows_or_their_numbers_is_noticed(monkeypatch,
 def test_votes_and_answers_do_not_depend_on_the_parts():
     X, y = data()
     question = SupportVotes(Gradient(W, CLIP), 2, 5)
-    counted = [votes(MemoryHost(X, y, FACTS, parts=p).shards, Squared(), question, 99) for p in (1, 4, 61)]
+    hosts = [MemoryHost(X, y, FACTS, parts=p) for p in (1, 4, 61)]
+    counted = [votes(charge_for(question, host), host.shards, Squared(), 99) for host in hosts]
     assert all(np.array_equal(c, counted[0]) for c in counted)
     minimum = RidgeMinimum(np.array([0, 3, 9]), Clip(0.5, slope=1.0), 1.0, 2.0)
     asks = [Ask(name=n, noise=Noise.GAUSSIAN) for n in SUMMED] + [Ask(name="minimum", noise=Noise.GAUSSIAN)]

@@ -87,9 +87,9 @@ def test_other_factors_and_origins_give_the_same_model_to_rounding(name):
     X, y = rows()
     lower, upper = -HALF * FACTORS + OFFSETS, HALF * FACTORS + OFFSETS
     bound = (np.minimum(lower, upper), np.maximum(lower, upper))
-    # bounds around zero say that zero is the place of a column, and select_polish then asks for no means
-    one, intercept = both(fitted(name, X + HALF, y, (0 * HALF, 2 * HALF)))
-    intercept += one @ HALF
+    # bounds around zero, or from zero, say where most entries of a column are; these do not, as those below
+    one, intercept = both(fitted(name, X + 3 * HALF, y, (2 * HALF, 4 * HALF)))
+    intercept += 3 * one @ HALF
     two, moved = both(fitted(name, X * FACTORS + OFFSETS, y, bound))
     size = max(float(np.max(np.abs(one * HALF))), abs(intercept), 0.1)
     np.testing.assert_allclose(two * FACTORS * HALF, one * HALF, atol=2e-3 * size, rtol=0)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 
+import numpy as np
 import pytest
 
 from dpsparse import Ledger
 from dpsparse.core import LedgerTamperedError, RunRepeatedError
-from dpsparse.ledger import checkpoint, state
+from dpsparse.core.codec import canonical_json
+from dpsparse.core.curves import ORDERS, renyi_epsilon
+from dpsparse.ledger import checkpoint, entries, state
 from dpsparse.ledger.chain import EVENTS, Chain
 from truth.ledgers import bill
 
@@ -73,6 +76,36 @@ def test_runs_are_found_behind_a_checkpoint(ledger, read):
     assert ledger.find_run("trial", "run 2") is None
     assert ledger.reserve("trial", bill(0.1), run_id="run 2").entry > 20
     assert len(read) < 14
+
+
+def amounts(ledger):
+    """What is told of a dataset, and how many events are read in ranges for it."""
+    return ledger.spent("trial"), ledger.odometer("trial"), ledger.fits_left("trial")
+
+
+def test_amounts_are_those_of_all_entries_and_read_new_events_only(ledger, read, monkeypatch):
+    """Different bills, refunds before and behind the checkpoint, and entries that were added since."""
+    ledger.reserve("trial", bill(0.2)).confirm()
+    ledger.reserve("trial", bill(0.3)).refund()
+    ledger.reserve("trial", bill(0.1), run_id="run 1").refund()
+    state._REPLAYS.clear()
+    del read[:]
+    found = amounts(ledger)
+    assert 0 < len(read) < 14
+    monkeypatch.setenv(checkpoint.VARIABLE, "off")
+    state._REPLAYS.clear()
+    assert amounts(ledger) == found
+    live = [entry for entry in ledger.entries("trial") if entry.counts]
+    assert len(live) == ENTRIES - ENTRIES // 3
+    alone = Ledger(f"sqlite:///{ledger.file.with_name('alone.db')}")
+    alone.create("trial", 3.0, 1e-5, kind="gaussian")
+    for entry in live:
+        alone.reserve("trial", entry.bill).confirm()
+    assert amounts(alone)[:2] == found[:2]
+    expected = renyi_epsilon(np.sum([entry.bill.renyi(ORDERS) for entry in live], axis=0), 1e-5)
+    held = entries.Bills(tuple((canonical_json(entry.content), 1) for entry in live)).renyi()
+    assert renyi_epsilon(held, 1e-5) == pytest.approx(expected, rel=1e-12)
+    assert ledger.fits_left("trial") == ledger.describe("trial").further(bill(0.2))
 
 
 def test_an_entry_behind_a_checkpoint_is_started_confirmed_and_not_refunded_twice(ledger, read):

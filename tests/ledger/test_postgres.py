@@ -14,6 +14,7 @@ from dpsparse.accounting import PlanCost, price
 from dpsparse.core import Budget, BudgetExceededError, LedgerError, LedgerTamperedError
 from dpsparse.core.errors import LedgerNotWrittenError
 from dpsparse.ledger.chain import EVENTS, HEAD
+from dpsparse.ledger.upgrade import upgrade
 from truth import postgres
 from truth.ledger_herd import small_bill
 
@@ -259,6 +260,31 @@ def test_a_ledger_without_the_function_is_used_as_before_and_a_forgery_is_refuse
     for use in (ledger.remaining, lambda name: ledger.reserve(name, bill(0.3))):
         with pytest.raises(LedgerTamperedError, match="says that other costs were taken"):
             use("trial")
+
+
+def test_a_ledger_is_moved_to_a_database_whose_function_appends(server, address):
+    """Of a database without the function: the new one has it, and the old one takes nothing."""
+    import psycopg
+
+    old = Ledger(address)
+    old.create("trial", 2.0, 1e-5)
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("DROP FUNCTION dpsparse_ledger_lock, dpsparse_ledger_append")
+    with old.reserve("trial", bill(0.3)) as reservation:
+        reservation.start()
+    spent, cited = old.spent("trial"), old.cite("trial", 3)
+    with postgres.fresh_database(server) as other:
+        new = Ledger(other)
+        upgrade(old, new)
+        assert new.spent("trial") == spent
+        assert new.verify_citation(cited).status == "done"
+        with pytest.raises(LedgerError, match="moved to another place"):
+            old.reserve("trial", bill(0.3))
+        with psycopg.connect(other, autocommit=True) as connection:
+            [(found,)] = connection.execute("SELECT to_regproc('dpsparse_ledger_append') IS NOT NULL").fetchall()
+        assert found
+        new.reserve("trial", bill(0.3)).refund()
+        new.verify()
 
 
 # ------------------------------------------------------------------------------------------------ outages

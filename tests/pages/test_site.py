@@ -19,6 +19,8 @@ pytest.importorskip("sphinx", reason="the extra docs is not installed")
 
 from extensions import checks, commands, mathml, readme, rooms  # noqa: E402
 
+from usability import test_words as words  # noqa: E402
+
 
 def faults(html, title="Title"):
     return checks.page_faults("page", title, checks.Page(html))
@@ -139,12 +141,58 @@ def test_every_page_is_in_a_list_of_contents():
     assert written - named == set()
 
 
-def test_a_newcomer_needs_two_clicks():
-    """The front page links to the pages that answer the first questions."""
+def test_the_front_page_has_three_doors_of_at_most_four_pages():
     front = (DOCS / "index.md").read_text()
-    for page in ("tables.md", "choosing_epsilon.md", "extend/recipe.md", "limits.md"):
-        assert f"({page})" in front
-    assert "gap" in (DOCS / "tables.md").read_text()
+    doors = re.findall(r":{6}\{container\} start\n\n\*\*(.*?)\*\*\n(.*?):{6}\n", front, re.DOTALL)
+    assert [title for title, _ in doors] == [
+        "I have a table",
+        "I know scikit-learn",
+        "I must decide about a release",
+    ]
+    for _, path in doors:
+        steps = re.findall(r"^\d\. .*?\]\((\w+\.md)\)", path, re.MULTILINE)
+        assert 1 < len(steps) <= 4
+        assert all((DOCS / step).exists() for step in steps)
+    readme = (ROOT / "README.md").read_text()
+    assert all(f"| {title.removeprefix('I ')} |" in readme for title, _ in doors)
+
+
+def far(site, clicks):
+    """Built pages that take more clicks from the front page, on links in texts and in the header; lists beside a page are left out."""
+    left = {page for page in site.rglob("*.html") if "_static" not in page.parts} - {
+        site / "search.html",
+        site / "genindex.html",
+    }
+    seen = step = {site / "index.html"}
+    for _ in range(clicks):
+        found = set()
+        for page in step:
+            html = page.read_text()
+            shown = "".join(re.findall(r"<article.*?</article>|<a[^>]*nav-link[^>]*>", html, re.DOTALL))
+            found |= {(page.parent / link).resolve() for link in re.findall(r'href="([^"#:]+\.html)', shown)}
+        step, seen = found - seen, seen | found
+    return sorted(page.relative_to(site).as_posix() for page in left - seen)
+
+
+def test_a_page_that_takes_too_many_clicks_is_found(tmp_path):
+    links = {"index": "a", "a": "b", "b": "c", "c": "a"}
+    for name, link in links.items():
+        aside = '<a href="c.html">beside the text</a>' if name == "index" else ""
+        (tmp_path / f"{name}.html").write_text(f'<article><a href="{link}.html#part">x</a></article>{aside}')
+    assert far(tmp_path, 3) == []
+    assert far(tmp_path, 2) == ["c.html"]
+
+
+#: Pages of results: their programs write them.
+MADE = (*words.MADE, "docs/shapes_benchmark.md", "docs/guarantees/")
+
+
+def test_the_pages_are_short():
+    """At most 55,000 words that somebody wrote, outside guarantees and pages that programs write; code is left out."""
+    counts = {page: len(words.prose((ROOT / page).read_text()).split()) for page in pages() if page.startswith("docs/")}
+    counts = {page: count for page, count in counts.items() if not page.startswith(MADE)}
+    assert 20_000 < sum(counts.values()) <= 55_000
+    assert {page: count for page, count in counts.items() if count > 2_500} == {}
 
 
 def test_success_in_per_cent_on_the_page_about_epsilon():
@@ -210,3 +258,4 @@ def test_the_pages_are_built_without_a_warning(tmp_path):
     command = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", "-d", str(tmp_path / "trees")]
     built = subprocess.run([*command, str(DOCS), str(tmp_path / "html")], capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
+    assert far(tmp_path / "html", 2) == []

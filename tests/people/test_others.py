@@ -102,7 +102,7 @@ def test_an_officer_reads_what_was_promised(trial, tmp_path):
     run(*trial, "--epsilon", 2, "--ledger", address, "--dataset", "trial", "--label", "first look")
     shown = run("show", "model.json")
     assert "differential privacy" in shown
-    assert "guesses the right one" in shown
+    assert "guesses right at most" in shown
     assert "Digest: sha256:" in shown
     run("ledger", "verify", address, "--model", "model.json")
     edited = json.loads((tmp_path / "model.json").read_text())

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from builders import Rows
+from builders import Rows, charge_for
 from dpsparse.core import Adjacency, PrivacyError
 from dpsparse.core.facts import Clip, Facts, Target
 from dpsparse.losses import Logistic, Squared
@@ -29,10 +29,15 @@ from dpsparse.rows.support_rows import restricted
 K, R = 1.0, 0.5
 
 
+def charge_on(shards, question):
+    """A charge for these rows."""
+    return charge_for(question, SimpleNamespace(facts=shards[0].facts, lattice=shards[0].lattice, shards=shards))
+
+
 def solved(shards, loss, question):
     """The teacher and its sensitivity."""
     _, _, spec = ridge_spec(question, loss, shards[0].facts.n_rows, 1.0)
-    values = ridge_minimum(shards, loss, question, spec.tolerance)
+    values = ridge_minimum(charge_on(shards, question), shards, loss, spec.tolerance)
     assert values.size == spec.size
     return SimpleNamespace(values=values, sensitivity=spec.sensitivity)
 
@@ -125,7 +130,7 @@ def test_minima_are_stable_however_many_rows_are_present(minimum, present):
         if minimum == "teacher":
             return solved(shards, Squared(), RidgeMinimum(support, clip, 1.0, weight))
         question = PerturbedMinimum(support, clip, 1.0, weight)
-        found = perturbed_minimum(shards, Squared(), question, tilt, public.tolerance())
+        found = perturbed_minimum(charge_on(shards, question), shards, Squared(), tilt, public.tolerance())
         return SimpleNamespace(values=found, sensitivity=(RECORDS * clip.norm + 2 * public.tolerance()) / weight)
 
     following = answer(X[: present + 1], y[: present + 1])
@@ -194,7 +199,8 @@ def test_rounding_an_estimate_adds_what_it_says():
 def ballots(X, y, seed=0, parts=8, count=3):
     facts = Facts(n_rows=y.size, n_features=X.shape[1], row_norm=10.0, target=Target(bound=2.0))
     question = SupportVotes(Gradient(np.zeros(X.shape[1]), Clip(1.0)), count, parts)
-    return votes(Rows(X, y, facts).shards, Squared(), question, seed)
+    host = Rows(X, y, facts)
+    return votes(charge_for(question, host), host.shards, Squared(), seed)
 
 
 def test_one_record_moves_every_number_of_votes_by_at_most_one():

@@ -154,7 +154,7 @@ def test_intervals_are_shown_with_what_stands_clear_of_noise():
     assert str(MEASURED["mean"]) in page
     for row in model.intervals_:
         assert f"{row.low:.4g} to {row.high:.4g}" in page
-    assert "No intervals were asked for" in report_of(fitted()).html()
+    assert "No intervals were computed" in report_of(fitted()).html()
 
 
 def test_the_model_stands_in_units_of_its_dictionary_with_intervals_in_the_same_units():
@@ -225,10 +225,10 @@ def test_every_section_names_its_source():
 
 
 def test_the_clipped_share_is_shown_where_it_was_paid_for():
-    assert "No count of clipped values" in report_of(fitted()).html()
+    assert "Clipped values were not counted" in report_of(fitted()).html()
     page = report_of(fitted(check_bounds=0.1)).html()
     assert "were clipped to the declared bounds" in page
-    assert "No count of clipped values" not in page
+    assert "Clipped values were not counted" not in page
 
 
 def test_an_attacker_is_told_of_in_the_words_of_the_statement():

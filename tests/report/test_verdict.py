@@ -178,7 +178,7 @@ def ledger_not_opened(book, tmp_path):
 
 
 def in_memory(book, tmp_path):
-    return report_of(fitted(ledger=book, **CHARGED), ledger=book), "No file was looked at"
+    return report_of(fitted(ledger=book, **CHARGED), ledger=book), "No file was checked"
 
 
 def weak(book, tmp_path):

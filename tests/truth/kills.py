@@ -62,6 +62,7 @@ def killed(point: str, number: int, work, how: signal.Signals = signal.SIGKILL) 
     """Whether a fork that does this work was ended there by a signal; False if it ended before."""
     child = os.fork()
     if child == 0:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts its background jobs without
         try:
             arm(point, number, how)
             work()

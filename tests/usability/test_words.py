@@ -44,7 +44,6 @@ QUOTED = (
 )
 #: Phrases that stay, and why.
 EXCEPTIONS = {
-    "It carries no promise to anyone in the data": "words in a picture of a report",
     "least promising": "an ordinary adjective, not a guarantee",
     "open question": "what a person has to answer, not a query",
     "one question: may I release this?": "what a person asks",

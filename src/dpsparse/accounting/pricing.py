@@ -52,6 +52,10 @@ from .price_store import PriceStore
 #: Rounding of r towards more noise; covers the last-digit error of the closed forms.
 SAFETY = 1.0 - 1e-9
 
+#: Bits of a scale that a numeric search found. What is given up, a part of 2^-33, is below that of `SAFETY`; last digits that
+#: differ by a part of 1e-15 straddle a step of this size once in 10^5 prices.
+SCALE_BITS = 34
+
 #: Parts of r that are given up one after the other until the price is certified: a curve that is
 #: the sum of many rounded ones is not smooth to `SAFETY`. For 1e5 selections at epsilon 1e-4 and
 #: delta 1e-20 a divergence of 5e-5 has 1e5 roundings of 1e-15 in it, a part of 2e-6.
@@ -335,10 +339,20 @@ def _scale(unit: TurnCosts, budget: Budget) -> tuple[float, str]:
                     "heavy a tail. Choose a larger "
                     "delta, or fixed numbers of turns."
                 )
-            candidates.append((found, "privacy loss distribution"))
+            candidates.append((_same_everywhere(found), "privacy loss distribution"))
     elif delta > 0 and unit.mixed:
         candidates += _mixed(unit, epsilon, delta)
     return max(candidates)
+
+
+def _same_everywhere(scale: float) -> float:
+    """A scale of a numeric search rounded down to `SCALE_BITS`: another processor certifies the same one.
+
+    Transforms and sums of arrays differ in their last digits between processors, and a run that goes
+    on elsewhere must have the price at which it began.
+    """
+    mantissa, exponent = math.frexp(scale)
+    return math.ldexp(math.floor(math.ldexp(mantissa, SCALE_BITS)), exponent - SCALE_BITS)
 
 
 def _mixed(unit: TurnCosts, epsilon: float, delta: float) -> list[tuple[float, str]]:

@@ -71,11 +71,11 @@ class RandomCD:
         facts, steps = oracle.facts, CoordinateSteps(oracle, self.squares, self.residual, self.step_size)
         w, every = steps.first(), -(-self.steps // PAPERS.whole.path_kept)
         for turn, j in enumerate(oracle.plan.public["order"], start=1):
-            w = steps.next(w, int(j))
+            w = steps.next(w, np.array([j], dtype=np.intp))
             if path is not None and (turn % every == 0 or turn == self.steps):
                 path.add(w, oracle)
         scale = np.sqrt(steps.curvature)
-        return hard_threshold(w * scale, facts.cap, facts.free) / scale
+        return hard_threshold(w * scale, facts.cap, facts.free, facts.groups) / scale
 
     def _order(self, facts: Facts) -> Indices:
         """Which coordinates, from public randomness."""

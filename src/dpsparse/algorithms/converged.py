@@ -73,7 +73,7 @@ class UntilConverged:
             whole = Descent(oracle, "settle", down.left // 3, self.tol, down.penalty)
             other = minimise(whole, oracle.facts.first())
             down.left -= down.left // 3 - whole.left
-            other = self._settle(down, hard_threshold(other, self.sparsity, oracle.facts.free))
+            other = self._settle(down, hard_threshold(other, self.sparsity, oracle.facts.free, oracle.facts.groups))
             best = other if self._rise(down, best, other) < 0 else best
         return best
 
@@ -91,7 +91,7 @@ class UntilConverged:
             )
             if bend <= 0:
                 break
-            moved = hard_threshold(w - g / bend, self.sparsity, facts.free)
+            moved = hard_threshold(w - g / bend, self.sparsity, facts.free, facts.groups)
             if np.array_equal(moved != 0, w != 0):
                 break
             moved = minimise(down, moved, _support(moved, facts))

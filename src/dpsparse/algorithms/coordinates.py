@@ -22,7 +22,7 @@ import numpy as np
 from ..core.facts import Clip, Facts, Vector
 from ..core.plan import Ask, Noise
 from ..ops import hard_threshold, proximal_step, rough
-from ..queries.kinds import Gradient, MeanSquares, Oracle
+from ..queries.kinds import Gradient, Indices, MeanSquares, Oracle
 from .constants import PAPERS, STEPS
 
 
@@ -125,20 +125,26 @@ class CoordinateSteps:
         w = facts.first()
         if facts.penalty.kind == "box":
             w = proximal_step(w, 1.0, facts.penalty, facts.free)
-        return hard_threshold(w, facts.cap, facts.free)
+        return hard_threshold(w, facts.cap, facts.free, facts.groups)
 
-    def next(self, w: Vector, j: int) -> Vector:
-        """`w` after a proximal step along the noisy gradient of coordinate j; the intercept is not penalised."""
+    def next(self, w: Vector, at: Indices) -> Vector:
+        """`w` after a proximal step along the noisy gradient of a coordinate, or of those of a group.
+
+        Along m coordinates together the curvature is at most :math:`m H_j` in each: a matrix that is not
+        negative lies below m times its diagonal. The intercept is not penalised.
+        """
         facts, penalty = self.oracle.facts, self.oracle.facts.penalty
-        g = float(self.oracle.gradient_at(w, np.array([j]), clip=self.clip)[0])
-        self._compare(j, g)
-        step, new = self.factor * self.step_size / self.curvature[j], w.copy()
-        if j >= facts.n_features:
-            new[j] -= step * g
+        g = self.oracle.gradient_at(w, at, clip=self.clip)
+        if at.size == 1:
+            self._compare(int(at[0]), float(g[0]))
+        step, new = self.factor * self.step_size / (at.size * self.curvature[at]), w.copy()
+        if at[0] >= facts.n_features:
+            new[at] -= step * g
         else:
-            target = np.array([w[j] - step * (g + penalty.l2 * w[j])])
-            new[j] = proximal_step(target, float(step), rough(penalty))[0]
-        self.last[j], self.turn = (g, float(new[j] - w[j])), self.turn + 1
+            new[at] = proximal_step(w[at] - step * (g + penalty.l2 * w[at]), step, rough(penalty))
+        if at.size == 1:
+            self.last[int(at[0])] = (float(g[0]), float(new[at[0]] - w[at[0]]))
+        self.turn += 1
         return new
 
     def _compare(self, j: int, g: float) -> None:

@@ -43,7 +43,7 @@ import numpy as np
 from ..core.budget import Budget
 from ..core.facts import Facts, Vector
 from ..core.plan import Ask, Noise, Plan
-from ..ops import hard_threshold, proximal_step, soft_threshold
+from ..ops import groups_of, hard_threshold, largest_groups, proximal_step, soft_threshold
 from ..queries.kinds import Indices, JointGradient, Oracle, Path, WeightedGradient
 from .column_weights import Weighting, released_columns, sized_weights
 from .constants import STEPS
@@ -187,9 +187,12 @@ class DualAveraging:
         if self.sparsity is None or self.sparsity >= facts.n_features or (self.lazy and self.refit is None):
             return w
         if self.refit is None:
-            kept = hard_threshold(_sizes(w) / steps.weights, self.sparsity, facts.free) != 0
+            kept = hard_threshold(_sizes(w) / steps.weights, self.sparsity, facts.free, facts.groups) != 0
             return np.where(_column(kept, w), w, 0.0)
-        best = np.sort(np.argsort(-ranks[: facts.n_features], kind="stable")[: self.sparsity])
+        sizes = ranks[: facts.n_features]
+        best = np.sort(np.argsort(-sizes, kind="stable")[: self.sparsity])
+        if facts.groups is not None:
+            best = largest_groups(sizes, facts.groups, groups_of(self.sparsity, facts.groups))
         again = self._restart(oracle, steps.weights, best)
         start = np.zeros_like(w)
         start[again.at] = w[again.at]
@@ -322,7 +325,8 @@ class DualSteps:
         assert self.solver.sparsity is not None
         if self.turn - 1 <= self.solver.settled * self.loop.steps:
             sizes = _sizes(moved) / self.weights
-            self.kept = hard_threshold(sizes, self.solver.sparsity, self.oracle.facts.free) != 0
+            facts = self.oracle.facts
+            self.kept = hard_threshold(sizes, self.solver.sparsity, facts.free, facts.groups) != 0
         return np.where(_column(self.kept, moved), moved, 0.0)
 
     def _length(self, here: Vector, answer: Vector, noise: float) -> float:

@@ -63,4 +63,4 @@ class FrankWolfe:
             w[j] += step * sign * self.radius
             if path is not None:
                 path.add(w, oracle)
-        return hard_threshold(w, self.sparsity, facts.free)
+        return hard_threshold(w, self.sparsity, facts.free, facts.groups)

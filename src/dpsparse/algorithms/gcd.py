@@ -23,6 +23,7 @@ import numpy as np
 from ..core.budget import Budget
 from ..core.facts import Facts, Vector
 from ..core.plan import Ask, Noise, Plan
+from ..ops import group_norms, groups_of
 from ..queries.kinds import Greedy, Indices, Oracle, Path
 from .coordinates import ColumnSquares, CoordinateSteps
 from .proximal import Descent, minimise
@@ -84,9 +85,9 @@ class GreedyCD:
         w, chosen = steps.first(), list[int]()
         for _ in range(self.steps):
             score = Greedy(self._rule(chosen), steps.curvature, w, facts.penalty)
-            j = int(oracle.select(w, 1, score=score, clip=steps.clip, excluded=beyond_cap(w, facts))[0])
-            w = steps.next(w, j)
-            chosen.append(j)
+            at = oracle.select(w, 1, score=score, clip=steps.clip, excluded=beyond_cap(w, facts))
+            w = steps.next(w, at)
+            chosen.append(int(at[0]))
             if path is not None:
                 path.add(w, oracle)
         if not self.settle:
@@ -102,8 +103,9 @@ class GreedyCD:
 
 
 def beyond_cap(w: Vector, facts: Facts) -> Indices | None:
-    """Coordinates that may not be chosen: once the allowed number is nonzero, all the others."""
-    head = w[: facts.n_features]
-    if facts.cap >= facts.n_features or np.count_nonzero(head) < facts.cap:
+    """Coordinates that may not be chosen: once the allowed number, or that of groups, is nonzero, all the others."""
+    head, groups = w[: facts.n_features], facts.groups
+    used = head != 0 if groups is None else group_norms(head, groups) > 0
+    if facts.cap >= facts.n_features or np.count_nonzero(used) < groups_of(facts.cap, groups):
         return None
-    return np.flatnonzero(head == 0)
+    return np.flatnonzero(~used if groups is None else ~used[groups])

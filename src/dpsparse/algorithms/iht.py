@@ -27,7 +27,7 @@ import numpy as np
 from ..core.budget import Budget
 from ..core.facts import Clip, Facts, Vector
 from ..core.plan import Ask, EveryRow, Noise, Participation, Plan
-from ..ops import hard_threshold, project_ball
+from ..ops import groups_of, hard_threshold, project_ball
 from ..queries.kinds import Indices, Magnitude, Oracle, Path
 from .steps import FixedSteps, Gradients, StepRule, Turn, without_intercept
 
@@ -81,10 +81,11 @@ class IHT:
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the last iterate; everything here is post-processing."""
-        w, steps = oracle.facts.first(), self.step_rule.start(self._gradients(oracle))
+        facts, steps = oracle.facts, self.step_rule.start(self._gradients(oracle))
+        w = facts.first()
         while steps.left:
             at, g, eta = steps.next(w)
-            w = project_ball(hard_threshold(at - eta * g, self.sparsity, oracle.facts.free), self.radius)
+            w = project_ball(hard_threshold(at - eta * g, self.sparsity, facts.free, facts.groups), self.radius)
             if path is not None:
                 path.add(w, oracle, thresholds=len(path.iterates) + 1)
         return w
@@ -129,7 +130,7 @@ class PeeledIHT:
             question="Select",
             noise=self.selection_noise,
             times=times,
-            draws=self.sparsity,
+            draws=groups_of(self.sparsity, facts.groups),
             share=self.selection,
             schedule=self.schedule,
         )

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..core.facts import Facts, Vector
 from ..core.plan import Ask, Noise, Plan
+from ..ops import groups_of
 from .constants import POLISH, constants
 from .engine import first_share
 from .finish import Finish
@@ -102,7 +103,7 @@ class PolishSchedule:
     ----------
     shares : BudgetShares
     coordinates : int
-        k: how many are selected.
+        k: how many are selected; where columns have groups, so many of these.
     rounds : int
     classes : bool
         Whether the loss is that of classes.
@@ -114,6 +115,8 @@ class PolishSchedule:
     spare : int
         Coordinates that are selected after the others; then as many of all are dropped, those of
         the smallest coefficients.
+    width : float
+        Columns of a coordinate, on average: 1, or those of a group.
     """
 
     shares: BudgetShares
@@ -123,6 +126,7 @@ class PolishSchedule:
     load: float
     level: float
     spare: int = 0
+    width: float = 1.0
 
     @classmethod
     def of(cls, shares: BudgetShares, facts: Facts, rho: float, sparsity: int, entry: float) -> PolishSchedule:
@@ -131,27 +135,40 @@ class PolishSchedule:
         .. math:: k = \Bigl\lceil\Bigl(\frac{c\,n K_2}{\sqrt{ds}\,K_e}\,
                   \frac{\sqrt{2 f_s\rho'}}{2\ln d}\Bigr)^2\Bigr\rceil
                   \text{ within } 1..s, \qquad K_e = \min(K_\infty, 2\,\text{entry}/f_c)
+
+        Where columns have groups, k, s and the d of the logarithm count groups.
         """
-        rule, n, d = shares.rule, facts.n_rows, facts.n_features
+        rule, n, d = shares.rule, facts.n_rows, facts.candidates
+        sparsity, width = groups_of(sparsity, facts.groups), facts.n_features / d
         budget = rho * shares.rest
         size = typical_entry(rule, facts, entry)
-        signal = rule.reach * n * facts.row_bound / (math.sqrt(d * sparsity) * size)
+        signal = rule.reach * n * facts.row_bound / (math.sqrt(facts.n_features * sparsity) * size)
         wanted = math.ceil(min((signal * math.sqrt(2 * rule.selection * budget) / (2 * log_features(d))) ** 2, 1e9))
         k = rung(max(1, min(sparsity, wanted)), sparsity)
         classes = facts.target.classes
         rounds = rule.rounds
         if classes and n < POLISH.whole.few_records and wanted < 2 * sparsity:
             rounds = 1
-        load = k / (n * budget * (1 - rule.selection) * (1 - rule.scalars))
-        plenty = load <= POLISH.spare_load and n >= POLISH.spare_rows * k * log_features(d)
+        load = k * width / (n * budget * (1 - rule.selection) * (1 - rule.scalars))
+        plenty = load <= POLISH.spare_load and n >= POLISH.spare_rows * k * width * log_features(d)
         spare = min(math.ceil(rule.spare * k), d - k) if plenty else 0
         rounds, level = min(rounds, k), n * math.sqrt(2 * rho)
-        return cls(shares=shares, coordinates=k, rounds=rounds, classes=classes, load=load, level=level, spare=spare)
+        return cls(
+            shares=shares,
+            coordinates=k,
+            rounds=rounds,
+            classes=classes,
+            load=load,
+            level=level,
+            spare=spare,
+            width=width,
+        )
 
     @property
     def name(self) -> str:
         """By which the branch is chosen."""
-        return f"{self.coordinates} coordinates in {self.rounds} rounds"
+        what = "coordinates" if self.width == 1 else "groups"
+        return f"{self.coordinates} {what} in {self.rounds} rounds"
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -161,8 +178,9 @@ class PolishSchedule:
 
     @cached_property
     def supports(self) -> tuple[int, ...]:
-        """Coordinates in use while each series of steps is taken."""
-        return tuple(int(v) for v in np.cumsum(self.sizes)) + (self.coordinates,) * (self.spare > 0)
+        """Columns in use, about, while each series of steps is taken."""
+        used = (*np.cumsum(self.sizes), *(self.coordinates,) * (self.spare > 0))
+        return tuple(math.ceil(self.width * v) for v in used)
 
     @property
     def steps(self) -> tuple[int, ...]:

@@ -59,7 +59,7 @@ class AcceleratedProximal:
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the last iterate."""
         w = minimise(Descent(oracle, "gradient", self.steps, self.tol, self.penalty, path), oracle.facts.first())
-        return hard_threshold(w, self.sparsity, oracle.facts.free)
+        return hard_threshold(w, self.sparsity, oracle.facts.free, oracle.facts.groups)
 
 
 @dataclass

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..core.facts import Clip, Facts, Vector
 from ..core.plan import Ask, Noise
+from ..ops import groups_of, largest_groups
 from ..queries.kinds import Indices, Magnitude, Oracle
 from .constants import ENGINE, PAPERS
 
@@ -60,8 +61,8 @@ class Screening:
         how = "a noisy gradient" if self.dense else f"votes of {self.parts} parts" if self.parts else "noisy selection"
         return f"{self.count} features by {how}"
 
-    def asks(self) -> tuple[Ask, ...]:
-        """The intercept's gradient; then one gradient, or `count` selections in one turn."""
+    def asks(self, facts: Facts) -> tuple[Ask, ...]:
+        """The intercept's gradient; then one gradient, or `count` selections in one turn, of groups where there are."""
         left = self.share - (self.centre_share if self.centre else 0.0)
         first = (
             (Ask(name="centre", question="Gradient", noise=self.noise, share=self.centre_share),) if self.centre else ()
@@ -69,7 +70,8 @@ class Screening:
         if self.dense:
             return (*first, Ask(name="gradient", question="Gradient", noise=self.noise, share=left))
         kind = "Select" if self.parts is None else "SupportVotes"
-        return (*first, Ask(name="select", question=kind, noise=self.selection_noise, draws=self.count, share=left))
+        draws = groups_of(self.count, facts.groups) if self.parts is None else self.count
+        return (*first, Ask(name="select", question=kind, noise=self.selection_noise, draws=draws, share=left))
 
     def support(self, oracle: Oracle) -> Indices:
         """The chosen coordinates in increasing order, and the intercept if there is one."""
@@ -78,6 +80,8 @@ class Screening:
         if self.dense:
             g = oracle.gradient(w, clip=self.clip)[: facts.n_features]
             chosen = np.argsort(-np.abs(g), kind="stable")[: self.count]
+            if facts.groups is not None:
+                chosen = largest_groups(g, facts.groups, groups_of(self.count, facts.groups))
         elif self.parts is None:
             chosen = oracle.select(w, self.count, score=Magnitude(), clip=self.clip)
         else:

@@ -134,7 +134,7 @@ class SCSG:
             for answers in inner.groups:
                 change, eta = inner.next(w, answers)
                 g = mean + change + self.ridge * without_intercept(w, facts.free)
-                w = hard_threshold(w - eta * g, self.sparsity, facts.free)
+                w = hard_threshold(w - eta * g, self.sparsity, facts.free, facts.groups)
                 if path is not None:
                     path.add(w, oracle, thresholds=len(path.iterates) + 1)
         return w

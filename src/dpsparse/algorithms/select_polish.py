@@ -26,6 +26,7 @@ import numpy as np
 from ..core.budget import Budget
 from ..core.facts import Facts, Vector
 from ..core.plan import Ask, Noise, Plan
+from ..ops import largest_groups
 from ..queries.kinds import (
     CentredGradient,
     CentredModel,
@@ -39,7 +40,6 @@ from ..queries.kinds import (
     Oracle,
     Path,
     ResidualMean,
-    Select,
 )
 from . import column_locations as origins
 from .column_locations import ColumnLocations
@@ -57,7 +57,7 @@ class SelectAndPolish:
     Parameters
     ----------
     sparsity : int
-        At most this many coordinates.
+        At most this many coordinates; where columns have groups, `ops.groups_of` them.
     rho : float
         The budget that public choices (how many coordinates, how many steps) are made for; never a noise scale.
     rule : Rule
@@ -159,6 +159,7 @@ class _Run:
         self.centre, self.w, self.last = np.zeros(0), np.zeros(0), np.zeros(0)
         self.b = self.residual = self.curvature = self.length = self.widest = 0.0
         self.columns = 1  # of the support when the last length was asked
+        self.fresh = 0  # of the support: selected last
         self.stein, self.doubt = 1.0, 0.0  # `doubt` is the variance of the mean slope
         self.clear = facts.n_rows * math.sqrt(2 * solver.rho * schedule.each)
 
@@ -173,9 +174,9 @@ class _Run:
                 self._select(r)
             else:
                 self._cut()
-            precondition = self._precondition()
+            precondition = self._precondition(r)
             for t in range(self.schedule.steps[r]):
-                self._step(precondition, fresh=sizes[r] if t == 0 and r < len(sizes) else 0)
+                self._step(precondition, fresh=self.fresh if t == 0 and r < len(sizes) else 0)
                 if self.path is not None:
                     self.path.add(self._full(), self.queries.oracle)
         offset = self._model().offset
@@ -242,8 +243,8 @@ class _Run:
         if self.origin is not None:
             ends = self.origin.interval(self.entry, self.facts.half_widths)
             of = IntervalContrast(self._model(), self.residual, *ends)
-        question = Select(of, Magnitude(), self.schedule.sizes[r], self.support)
-        new = np.asarray(self.queries.oracle.answer(question, select(r)), dtype=np.intp)
+        new = self.queries.oracle.choose(of, Magnitude(), self.schedule.sizes[r], select(r), self.support)
+        self.fresh = new.size
         centre = np.zeros(new.size)
         if self.free and self.means is not None:
             centre = self.means[new]
@@ -284,8 +285,10 @@ class _Run:
         return means * believed(means, noise)
 
     def _cut(self) -> None:
-        """Drop the coordinates of the smallest coefficients until no spare ones are left."""
+        """Drop the coordinates, or groups, of the smallest coefficients until no spare ones are left."""
         keep = np.sort(np.argsort(-np.abs(self.w), kind="stable")[: self.schedule.coordinates])
+        if self.facts.groups is not None:
+            keep = largest_groups(self.w, self.facts.groups[self.support], self.schedule.coordinates)
         offset = self._model().offset
         self.support = self.support[keep]
         self.centre, self.w, self.last = self.centre[keep], self.w[keep], self.last[keep]
@@ -296,7 +299,7 @@ class _Run:
         """Bound on the norm of a row on the support."""
         return min(self.facts.row_bound, self.facts.feature_bound * math.sqrt(self.support.size))
 
-    def _precondition(self) -> Preconditioner:
+    def _precondition(self, r: int) -> Preconditioner:
         m, longest = self.support.size, self._norm
         fewest, most = POLISH.pair.beyond_range
         beyond = min(max(POLISH.beyond / self.clear, fewest), most)
@@ -306,7 +309,7 @@ class _Run:
             shortest = min(POLISH.near_length * expected, longest / 2)
         found = self._quantile("rows", 1 - beyond, shortest, longest, "norms")
         self.length, self.columns = min((POLISH.beyond_scale + beyond) * found, longest), m
-        if m < POLISH.whole.least_gram:
+        if self.schedule.supports[r] < POLISH.whole.least_gram:
             return Preconditioner.none(m)
         return Preconditioner.of(*self.queries.gram(self.support, self.centre, self.length, "gram"), self.length)
 
@@ -354,7 +357,7 @@ class _Run:
         rule, k = self.solver.rule, self.schedule.coordinates
         scale = self.stein if self.schedule.classes else self.residual
         sampling = scale**2 / (self.facts.n_rows * self.curvature)
-        chance = 2 * rule.shrinkage * math.log(self.facts.n_features / k)
+        chance = 2 * rule.shrinkage * math.log(self.facts.candidates / k)
         w = shrunken(self.w, np.sqrt(self.last**2 + chance * sampling))
         if self.clear >= POLISH.poor_level:
             return w

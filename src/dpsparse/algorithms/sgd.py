@@ -98,13 +98,13 @@ class SGD:
             at, g, eta = steps.next(w)
             w = np.where(moving, proximal_step(at - eta * g, eta, self.penalty, facts.free), 0.0)
             if self.thresholds:
-                w = hard_threshold(w, self.sparsity, facts.free)
+                w = hard_threshold(w, self.sparsity, facts.free, facts.groups)
             elif steps.turn >= self.settled * len(self.step_sizes) and np.all(moving):
-                w = hard_threshold(w, self.sparsity, facts.free)
+                w = hard_threshold(w, self.sparsity, facts.free, facts.groups)
                 moving = (w != 0) | (np.arange(w.size) >= facts.n_features)
             if path is not None:
                 path.add(w, oracle, thresholds=(len(path.iterates) + 1) * self.thresholds)
-        return hard_threshold(w, self.sparsity, facts.free)
+        return hard_threshold(w, self.sparsity, facts.free, facts.groups)
 
     def _gradients(self, oracle: Oracle) -> Gradients:
         return Gradients(oracle=oracle, clip=self.clip, turns=self._turns(), thresholded=self.thresholds, changes=True)

@@ -25,6 +25,7 @@ import numpy as np
 from ..core.budget import Budget
 from ..core.facts import Facts, Projection, Vector
 from ..core.plan import Noise, Plan
+from ..ops import groups_of, largest_groups
 from ..queries.kinds import (
     CentredModel,
     Indices,
@@ -145,13 +146,15 @@ def _all_columns(
 def _last_columns(descent: Descent) -> Descent:
     """A new path on the columns with the largest coefficients in units of their half-widths.
 
-    Where all are kept, the same.
+    Or the groups of columns with the largest. Where all are kept, the same.
     """
     queries, schedule, facts = descent.queries, descent.schedule, descent.facts
     if schedule.keep is None:
         return descent
     sizes = np.abs(descent.features()) * facts.half_widths
     best = np.sort(np.argsort(-sizes, kind="stable")[: schedule.keep])
+    if facts.groups is not None:
+        best = largest_groups(sizes, facts.groups, groups_of(schedule.keep, facts.groups))
     centre = descent.frame.centre[best]
     longest = min(facts.row_bound, float(np.linalg.norm(facts.half_widths[best]))) + float(np.linalg.norm(centre))
     asks = ("last gram", "last length")

@@ -150,7 +150,7 @@ class KnowledgeTransfer:
     def plan(self, facts: Facts, budget: Budget) -> Plan:
         """The choice of a support and one release."""
         teacher = Ask(name="teacher", question="RidgeMinimum", noise=self.noise, share=1.0 - self.screening.share)
-        return Plan(asks=(*self.screening.asks(), teacher))
+        return Plan(asks=(*self.screening.asks(facts), teacher))
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the student."""
@@ -162,7 +162,7 @@ class KnowledgeTransfer:
         w = np.zeros(facts.dimension)
         # a released teacher labels without noise, and is the student that fits its labels
         w[support] = told if design is None else student(design, told, self.sparsity, facts.free, self.steps)
-        w = hard_threshold(w, self.sparsity, facts.free)
+        w = hard_threshold(w, self.sparsity, facts.free, facts.groups)
         if path is not None:
             path.add(w, oracle, thresholds=self.steps)
         return w

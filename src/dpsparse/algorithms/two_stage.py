@@ -58,7 +58,7 @@ class SelectMinimise:
             share=1.0 - self.screening.share,
             offset=offset,
         )
-        return Plan(asks=(*self.screening.asks(), minimum))
+        return Plan(asks=(*self.screening.asks(facts), minimum))
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the minimiser, zero off the support."""

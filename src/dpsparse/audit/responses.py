@@ -12,7 +12,7 @@ from scipy.special import ndtri, softmax
 from ..accounting import PricedPlan
 from ..core import Noise
 from ..core.facts import Vector
-from ..oracles.local import LocalNoise
+from ..oracles.local import LocalNoise, person_charge
 from ..oracles.noise_info import exact_charge
 from ..queries.kinds import Gradient, Indices, PerturbedMinimum, Query, RidgeMinimum, Select, SupportVotes
 from ..queries.losses import Loss
@@ -115,15 +115,16 @@ def respond(question: Query, held: SyntheticWorld, noise: Noise) -> Response:
             rule.scores(question, host.total(exact_charge(question, host), loss)), rule.spread(question, relation), True
         )
     if isinstance(question, SupportVotes):
-        return Response(votes(host.shards, loss, question, 0), VOTE_RANGE, scores=True)
+        return Response(votes(exact_charge(question, host), host.shards, loss, 0), VOTE_RANGE, scores=True)
     if isinstance(question, PerturbedMinimum):
         untilted = tilted_side(question, loss, host.facts.n_rows, 0.0)
         tilt = np.zeros(question.support.size)
-        found = perturbed_minimum(host.shards, loss, question, tilt, untilted.tolerance())
+        found = perturbed_minimum(exact_charge(question, host), host.shards, loss, tilt, untilted.tolerance())
         return Response(found, relation.kappa * question.clip.norm / question.ridge, scores=False)
     if isinstance(question, RidgeMinimum):
         _, _, spec = ridge_spec(question, loss, host.facts.n_rows, 1.0)
-        return Response(ridge_minimum(host.shards, loss, question, spec.tolerance), spec.sensitivity, scores=False)
+        found = ridge_minimum(exact_charge(question, host), host.shards, loss, spec.tolerance)
+        return Response(found, spec.sensitivity, scores=False)
     if isinstance(question, Select):
         measured, divisor = measure(question.of, host.lattice), host.facts.n_rows
         mean = np.asarray(host.total(exact_charge(question.of, host), loss) * measured.unit / divisor, dtype=float)
@@ -140,9 +141,9 @@ def respond(question: Query, held: SyntheticWorld, noise: Noise) -> Response:
 
 
 def _own(question: Query, held: SyntheticWorld) -> Response:
-    host, stated = held.host, 2 * held.terms.radius(question)
+    host, stated, charge = held.host, 2 * held.terms.radius(question), person_charge(question, held.terms)
     if not isinstance(question, Gradient):  # labels are all that a local plan asks beside gradients
-        return Response(private_targets(host.shards)[:1], stated, scores=False)
+        return Response(private_targets(charge, host.shards)[:1], stated, scores=False)
     first = np.arange(host.facts.n_rows) == 0
-    [own] = contributions(question, host.shards[0], held.loss, first)
+    [own] = contributions(charge, host.shards, held.loss, first)
     return Response(own[0], stated, scores=False)

@@ -23,7 +23,7 @@ from ..core import Adjacency, PrivacyError
 from ..core.facts import Facts, Vector
 from ..estimators.linear import SparseLinear
 from ..fitting import Matrix
-from ..oracles.local import LocalNoise
+from ..oracles.local import LocalNoise, person_charge
 from ..oracles.noise_info import exact_charge
 from ..queries.kinds import Gradient, PerturbedMinimum, Query, RandomizedLabels, RidgeMinimum, Select, SupportVotes
 from ..queries.losses import Loss
@@ -137,12 +137,12 @@ def _local_trace(questions: list[Query], terms: LocalNoise, loss: Loss, X: Matri
     everybody = np.ones(X.shape[0], dtype=bool)
 
     def own(A: Matrix, b: Vector, question: Query) -> Vector:
-        host = MemoryHost(A, b, facts)
+        host, charge = MemoryHost(A, b, facts), person_charge(question, terms)
         if labels:
-            y_own = private_targets(host.shards)
+            y_own = private_targets(charge, host.shards)
             return (y_own == 1 if loss.classes else y_own)[:, None].astype(float)
         assert isinstance(question, Gradient)  # all that a local plan asks beside labels
-        return np.vstack(list(contributions(question, host.shards[0], loss, everybody)))
+        return np.vstack(list(contributions(charge, host.shards, loss, everybody)))
 
     compared, largest = 0, 0.0
     for A, b in _neighbours(X, y, facts, place):
@@ -172,7 +172,9 @@ def _movements(question: Query, here: SyntheticWorld, there: SyntheticWorld) -> 
         yield _range(one - two), rule.spread(question, relation)
     elif isinstance(question, RidgeMinimum):
         _, _, spec = ridge_spec(question, loss, here.host.facts.n_rows, 1.0)
-        first, second = (ridge_minimum(host.shards, loss, question, spec.tolerance) for host in hosts)
+        first, second = (
+            ridge_minimum(exact_charge(question, host), host.shards, loss, spec.tolerance) for host in hosts
+        )
         yield float(np.linalg.norm(first - second)), spec.sensitivity
     else:
         of = question if kind in SUMS else question.of  # type: ignore[union-attr]

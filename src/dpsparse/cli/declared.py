@@ -148,14 +148,17 @@ def table_columns(path: Path, unit: str, target: str | None, columns: list[str] 
 
 
 def read_ids(path: Path, column: str, csv: CsvForm) -> list[object]:
-    """The id of each row of a file: **private**."""
-    from ..io.columns import blocks
+    """The id of each row of a file: **private**; None for a line that was not understood.
+
+    Such lines are not one unit: a person could have rows there and under an id.
+    """
+    from ..io.columns import UNREADABLE, blocks
 
     found: list[object] = []
     for block in blocks(path, [column], csv):
         cells = block[column]
         found.extend(cells.to_pylist() if hasattr(cells, "to_pylist") else list(cells))
-    return found
+    return [None if cell == UNREADABLE else cell for cell in found]
 
 
 def encoded_shape(dictionary: Dictionary) -> tuple[int, bool]:
@@ -175,7 +178,9 @@ def keep(model: SparseLinear, dictionary: Dictionary) -> None:
     notes = model.statement_.notes
     ids = [column.name for column in dictionary.columns if column.role == "id"]
     if ids and dictionary.unit is None and not survives(model):
-        several = f"the guarantee protects one row, and what has one {ids[0]!r} may have several: give it the role unit"
+        several = (
+            f"the guarantee is for one row, and one {ids[0]!r} may have several rows: give that column the role unit"
+        )
         model.statement_ = replace(model.statement_, caveats=(*model.statement_.caveats, several))
     if getattr(model, "check_cells", None) is None:
         notes = (*notes, "cells that were not understood were not counted, so it is not known how many there are")

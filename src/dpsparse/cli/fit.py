@@ -106,7 +106,7 @@ USUAL = (
 @click.option(
     "--unit",
     "unit_column",
-    help="Column with the id of each row's person, household or firm: the guarantee protects all rows with the same "
+    help="Column with the id of each row's person, household or firm: the guarantee covers all rows with the same "
     "id. A dictionary may name it: role unit.",
 )
 @click.option("--unit-name", help="With --unit: the word for what has one id, such as patient. Default: person.")
@@ -262,8 +262,8 @@ class _Rows:
             raise Refusal("--delimiter and --encoding are for files that are read here. Leave --cluster out, or them.")
         if self.dictionary is None:
             refuse_undescribed(self.data, options)
-        if self.unit is not None and (self.cluster is not None or options["memory_limit"] is not None):
-            raise Refusal("units are summed for rows in memory. Leave --cluster and --memory-limit out, or --unit.")
+        if self.unit is not None and self.cluster is not None:
+            raise Refusal("units are not sorted on a cluster yet. Leave --cluster out, or --unit.")
         if self.unit is not None and options["task"] == "survival":
             raise Refusal("survival takes one row for each person. Leave --unit out, or give its column the role id.")
 
@@ -273,6 +273,7 @@ class _Rows:
         classes = model.classes if declared else None
         form: dict[str, object] = {"target": self.target, "n_features": self.n_features, "zero_based": self.zero_based}
         in_files = stays_in_files(self.data, options["memory_limit"], self.target) and self.unit is None
+        ids = None if self.unit is None else read_ids(self.data, self.unit, self.csv)
         if self.cluster is not None:
             if self.dictionary is None:
                 need_target(self.data, self.target)
@@ -288,12 +289,11 @@ class _Rows:
             rows = open_input(self.data, visible, **form, classes=classes, **self.samples, csv=self.csv)
             run_fit(model, rows, None, None, visible)
         elif not self.beside and self.dictionary is not None and options["memory_limit"] is not None:
-            run_fit(model, encode_to_scratch(self.data, self.dictionary, visible, self.csv), None, None, visible)
+            run_fit(model, encode_to_scratch(self.data, self.dictionary, visible, self.csv), None, None, visible, ids)
         else:
             given = read_named(self.data, self.beside, visible, self.csv)
             table = self._table(options, visible)
             y = labelled(table.y, model.classes) if declared else table.y
-            ids = None if self.unit is None else read_ids(self.data, self.unit, self.csv)
             run_fit(model, table.X, y, table.feature_names, visible, ids, given)
 
     def _table(self, options: dict[str, Any], visible: bool) -> Table:

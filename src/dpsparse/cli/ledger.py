@@ -169,6 +169,32 @@ def verify(address: str | None, head: str | None, model: Path | None, as_json: b
         echo("\n".join(lines))
 
 
+@ledger.command()
+@click.argument("old")
+@click.argument("new")
+@click.option("--unfinished", is_flag=True, help="Although entries are reserved or started.")
+@json_option
+def upgrade(old: str, new: str, unfinished: bool, as_json: bool) -> None:
+    """Move the ledger at address OLD, of this or an earlier format, to a new one at address NEW.
+
+    Everything that was spent stays spent, entries keep their numbers, and models of OLD are verified
+    against NEW. OLD takes no entry afterwards, in no release. The same command goes on where it was
+    stopped.
+
+    \b
+    Example:
+      dpsparse ledger upgrade sqlite:///budget.db postgresql://ledger_owner@host/budgets
+    """
+    from .. import Ledger
+    from ..ledger.upgrade import upgrade as move
+
+    found = move(Ledger(old), Ledger(new), unfinished=unfinished)
+    if as_json:
+        print_json({"events": found.events, "datasets": found.datasets, "head": found.head})
+    else:
+        echo(f"Moved: {found.events} events on {found.datasets} datasets. Head: {found.head}")
+
+
 def _place(words: tuple[str, ...]) -> tuple[str | None, str | None]:
     """An address and a dataset, of which either may be missing.
 

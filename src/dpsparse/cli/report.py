@@ -104,7 +104,7 @@ def report(
     )
     _said(content, text, as_json)
     if not found.values["statement"].private:
-        raise NoPromise(f"{subject} carries no guarantee to anyone in the data; its caveats say why.")
+        raise NoPromise(f"{subject} carries no guarantee for anyone in the data; its caveats say why.")
     if verdict.light == "no":
         raise NoPromise(f"{subject} must not be released: {reasons[0]}")
 

@@ -113,7 +113,7 @@ def score(
     else:
         echo(str(card))
     if not card.statement.private:
-        raise NoPromise("these scores carry no guarantee to anyone in the data; the caveats say why.")
+        raise NoPromise("these scores carry no guarantee for anyone in the data; the caveats say why.")
 
 
 def _rows(fitted: SparseLinear, data: Path, target: str | None, zero_based: bool, visible: bool) -> Table:

@@ -53,4 +53,4 @@ entry of a ledger that paid for it.
     if edited is not None:
         raise Refusal(edited)
     if not fitted.statement_.private:
-        raise NoPromise(f"{model} carries no guarantee to anyone in the data; its caveats say why.")
+        raise NoPromise(f"{model} carries no guarantee for anyone in the data; its caveats say why.")

@@ -327,7 +327,11 @@ class Facts:
     slope_bound, curvature : float
         Bounds on the first and second derivative of the loss in its margin.
     sparsity : int or None
-        At most this many nonzero coefficients were asked for.
+        At most this many nonzero coefficients were asked for; with `groups`, as many as so many
+        groups have on average.
+    groups : array of int of shape (n_features,) or None
+        The group of each column, from 0 on without gaps: columns of a group are selected, dropped
+        and counted together. None: each column by itself.
     penalty : Penalty
         The regulariser.
     start : array or None
@@ -381,6 +385,7 @@ class Facts:
     slope_bound: float = float("inf")
     curvature: float = 1.0
     sparsity: int | None = None
+    groups: NDArray[np.intp] | None = None
     penalty: Penalty = field(default_factory=Penalty)
     start: Vector | None = None
     means: Vector | None = None
@@ -471,6 +476,11 @@ class Facts:
     def dimension(self) -> int:
         """Number of coordinates a solver works with: the features and, last, the intercept."""
         return self.n_features + self.free
+
+    @cached_property
+    def candidates(self) -> int:
+        """Among how many a selection of features chooses: groups of columns, or columns."""
+        return self.n_features if self.groups is None else int(self.groups.max()) + 1
 
     @property
     def cap(self) -> int:

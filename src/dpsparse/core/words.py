@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 #: What neighbours differ in, by adjacency.
 NEIGHBOURS = {
-    "replace-one": "exchanging one row for any other",
-    "add-remove": "adding or removing one row",
-    "replace-one-label": "exchanging one person's label for any other, the features staying as they are,",
+    "replace-one": "replacing any one row by another",
+    "add-remove": "adding or removing any one row",
+    "replace-one-label": "replacing the label of any one person, with the features unchanged,",
 }
-#: What an attacker does not know, by adjacency.
+#: What an attacker knows, and what they guess, by adjacency.
 GUESSES = {
-    "replace-one": "knows all other rows and holds two equally likely candidates for one row guesses the right one",
-    "add-remove": "knows all other rows, and does not know whether one row is in the data, guesses right",
-    "replace-one-label": "knows all else and holds two equally likely labels for one person guesses the right one",
+    "replace-one": "knows every other row and has narrowed one row down to two equally likely versions",
+    "add-remove": "knows every other row and finds it as likely as not that one more row is in the data",
+    "replace-one-label": "knows all but one person's label and has narrowed it down to two equally likely ones",
 }
 #: What the recipe of scores begins with.
 SCORE = "private score"
@@ -47,34 +47,38 @@ def neighbours(adjacency: str, unit: str) -> str:
 
 
 def guesses(adjacency: str, unit: str) -> str:
-    """What an attacker does not know."""
+    """What an attacker knows, and what they guess."""
     who = one_of_many(unit)
     if not who:
         return GUESSES.get(adjacency, GUESSES["replace-one"])
     if adjacency == "add-remove":
-        return f"knows everybody else's rows, and does not know whether one {who} is in the data, guesses right"
-    return f"knows everybody else's rows and holds two equally likely candidates for those of one {who} guesses right"
+        return f"knows all records of everyone else and finds it as likely as not that one {who} is in the data"
+    return f"knows all records of everyone else and has narrowed those of one {who} down to two equally likely versions"
 
 
 def paragraph(statement: Statement) -> str:
-    """The guarantee in a few sentences, or that nothing is guaranteed; without caveats."""
+    """The guarantee in a few sentences, or that there is none; without caveats."""
     by = f"{_made(statement.recipe)} {statement.recipe} ({statement.loss} loss)"
-    promise = f"({statement.epsilon:.6g}, {statement.delta:.3g})-differential privacy"
+    guarantee = f"({statement.epsilon:.6g}, {statement.delta:.3g})-differential privacy"
     if not statement.private:
-        void = f"{by} WITHOUT privacy: it carries no guarantee to anyone in the data."
+        void = f"{by} WITHOUT privacy: it carries no guarantee for anyone in the data."
         if not statement.priced or math.isinf(statement.epsilon):
             return void
-        return f"{void} Its noise was made for {promise}, which does not hold here: see the caveat."
+        return f"{void} Its noise was calibrated for {guarantee}, which does not hold here: see the caveat."
     factor = f"{math.exp(statement.epsilon):.4g}" if statement.epsilon < 500 else f"e^{statement.epsilon:.6g}"
     said = [
-        f"{by} under {promise}, {statement.adjacency}: "
+        f"{by} under {guarantee}, {statement.adjacency}: "
         f"{neighbours(statement.adjacency, statement.unit)} changes the "
-        f"probability of any outcome by at most a factor {factor}, up to {statement.delta:.3g}.",
+        f"probability of any result by at most a factor of {factor}{_more(statement.delta)}.",
         f"The unit of privacy is {statement.unit}.",
-        f"Anyone who {guesses(statement.adjacency, statement.unit)} in at most "
-        f"{in_percent(statement.attacker_success)} of cases; a coin is right in 50 %.",
+        f"An attacker who {guesses(statement.adjacency, statement.unit)}, and then sees this release, guesses right "
+        f"at most {in_percent(statement.attacker_success)} of the time (a coin flip: 50 %).",
     ]
     return " ".join(said)
+
+
+def _more(delta: float) -> str:
+    return f", plus {delta:.3g}" if delta else ""
 
 
 def _made(recipe: str) -> str:
@@ -88,7 +92,7 @@ def short(statement: Statement) -> str:
 
 
 def details(statement: Statement) -> str:
-    """The same with the other languages of privacy, every answer, the accountant, assumptions and notes."""
+    """The same with rho and mu, every answer, the accountant, assumptions and notes."""
     lines = [*(f"CAVEAT: {c}." for c in statement.caveats), paragraph(statement)]
     if statement.priced:
         lines.append(other_words(statement))
@@ -107,9 +111,11 @@ def other_words(statement: Statement) -> str:
     said = [f"{name}-{unit} with {name} = {value:.6g}" for unit, name, value in known if math.isfinite(value)]
     left = [f"{name}-{unit}" for unit, name, value in known if math.isinf(value)]
     if not said:
-        return "In other words: nothing is stated in rho-zCDP or mu-GDP, which would say less than epsilon and delta."
+        return (
+            "In other definitions: nothing is stated in rho-zCDP or mu-GDP; they would say less than epsilon and delta."
+        )
     rest = f"; nothing is stated in {left[0]}, which would say less" if left else ""
-    return f"In other words: {'; '.join(said)}{rest}."
+    return f"In other definitions: {'; '.join(said)}{rest}."
 
 
 def statement_page(caveats: Iterable[str], text: str, *, good: bool, more: str = "") -> str:

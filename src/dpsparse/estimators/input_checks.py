@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from ..core import Adjacency, DataError
+from ..core.unit_words import PERSON, ROW, unit_name
 from ..fitting import FitRequest
 from ..rows.cells import ROUNDED_FROM
 from ..rows.file_records import FileRecords
@@ -56,10 +57,7 @@ def open_rows_in_files(X: Any, y: Any, request: FitRequest) -> tuple[Any, Any]:
 
 
 #: What is said where units cannot be sorted.
-UNITS_IN_MEMORY = (
-    "units are summed for rows in the memory of one machine. Leave memory_limit=None, and bring the rows of a cluster "
-    "to one machine."
-)
+UNITS_IN_MEMORY = "units are not sorted on a cluster yet. Bring the rows to one machine: to its memory, or to its disk."
 
 
 def without_column(X: Any, units: Any) -> tuple[Any, Any]:
@@ -209,6 +207,24 @@ def _listed(y: Any) -> Any:
     return cells
 
 
+def shared_unit(parts: Iterable[BaseEstimator], units: object) -> str:
+    """The word for the unit that a whole protects: what its parts call it, or a person; a row where none is named.
+
+    Parameters
+    ----------
+    parts : iterable of estimator
+        What shares one guarantee.
+    units : array-like or None
+        The id of each row, for all of them.
+    """
+    named = sorted({unit_name(given) for part in parts if (given := part.get_params(deep=False).get("unit"))})
+    if len(named) > 1:
+        raise ValueError(f"one guarantee protects one unit, and its parts name several: {', '.join(named)}.")
+    if units is None and named:
+        raise ValueError(f"unit={named[0]!r} protects all rows with the same id. Give them: fit(X, y, units=ids).")
+    return ROW if units is None else named[0] if named else PERSON
+
+
 def refuse_named_unit(part: BaseEstimator, whole: str) -> None:
     """Refuse a part that protects all rows with the same id, inside a whole that gets no ids."""
     if part.get_params(deep=False).get("unit") is not None:
@@ -237,9 +253,9 @@ def refuse_fit_arguments(given: Mapping[str, object]) -> None:
         )
     if "units" in given:
         raise TypeError(
-            "units are not taken here yet: rows with the same id are protected together by fit(X, y, units=ids) of "
-            "SparseRegressor and SparseClassifier, by private_score, and by PrivateBounds, PrivateScaler and "
-            "NoisyCount by themselves. Leave units out: the guarantee then protects one row."
+            "units are not taken here: rows with the same id are protected together by fit(X, y, units=ids) of "
+            "SparseRegressor, SparseClassifier, private pipelines, PrivateSearch, PrivateBounds, PrivateScaler and "
+            "NoisyCount, and by private_score. Leave units out: the guarantee then protects one row."
         )
     if given:
         raise TypeError(f"fit takes X and y only, got {', '.join(sorted(given))}. Give options to the constructor.")

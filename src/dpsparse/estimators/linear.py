@@ -263,7 +263,7 @@ class SparseLinear(ShapesMixin, StatementMixin, BaseEstimator):  # type: ignore[
                     f"fit(X, y, units=ids), one for each row; or leave unit=None."
                 )
             return request, source
-        if source.spread is not None or request.memory_limit is not None:
+        if source.spread is not None:
             raise DataError(UNITS_IN_MEMORY)
         word = PERSON if request.unit == ROW else request.unit
         return replace(request, unit=word), source.by_unit(read_units(units, source.shape[0]))
@@ -285,8 +285,9 @@ class SparseLinear(ShapesMixin, StatementMixin, BaseEstimator):  # type: ignore[
 
         columns = checked_columns(request.check_cells, source)
         checked = 0 if columns is None else len(columns.names)
-        records = source.shape[0] if source.units is None else source.units.count
-        shape = request.shape(records, source.shape[1], sparse=source.sparse, models=targets.models, checked=checked)
+        shape = request.shape(
+            source.count, source.shape[1], sparse=source.sparse, models=targets.models, checked=checked
+        )
         with repeatable(None if request.resume is None else request.resume.public_seed):
             prepared = plan_fit(request, shape)
         self._sparse_rows = shape.sparse

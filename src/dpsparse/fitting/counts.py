@@ -146,14 +146,14 @@ class UnreadShares:
             for j in np.flatnonzero(self.named)
         ]
         rest = (
-            f"of {count - len(told)} {'other ' if told else ''}columns no noisy share is above "
-            f"{_percent(self.least)}, where noise ends"
+            f"in {'the other' if told else 'all'} {count - len(told)} columns no noisy share is above "
+            f"{_percent(self.least)}, which noise alone explains"
         )
         said = "; ".join([*told, *([rest] if count > len(told) else [])])
         notes = [f"{SHARES}: {said}"]
         notes += [
-            f"{MOSTLY} {names[j]!r} were not understood: the dictionary does not say how they are "
-            "written (format, decimal, thousands, categories, missing). Those who may see the data find them with "
+            f"{MOSTLY} {names[j]!r} were not understood: the dictionary does not say how they are written "
+            "(format, decimal, thousands, categories, missing). A person who may see the data finds them with "
             "dpsparse dictionary check --look"
             for j in np.flatnonzero(self.mostly)
         ]

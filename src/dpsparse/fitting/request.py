@@ -177,9 +177,9 @@ class FitRequest:
     Attributes are the arguments of `SparseRegressor` and `SparseClassifier` under their names, in
     plain types: `loss` and `recipe` are objects, `penalty` holds its strength. What has one entry
     per feature (bounds, centre, start) is read by `facts`, which knows how many there are. `names`
-    and `carried` are names and bounds that came with the rows; `basis`, `members` and `most_groups`
-    are what `with_shapes` makes of them: the map of a record, the group of each of its columns, and
-    how many groups a model may have.
+    and `carried` are names and bounds that came with the rows; `basis` and `members` are what
+    `with_shapes` makes of them: the map of a record, and the group of each of its columns; `sparsity` is
+    then that of these columns.
     `largest_weight` and `offset_range` are the bounds of what this fit was given (`read_terms`); None
     where records have no weight or no offset, whatever is declared.
     """
@@ -225,7 +225,6 @@ class FitRequest:
     carried: ColumnBounds | None = None
     basis: Basis | None = None
     members: Groups | None = None
-    most_groups: int | None = None
     weight_bound: float | None = None
     offset_bound: tuple[float, float] | None = None
     class_weight: object = None
@@ -338,6 +337,7 @@ class FitRequest:
             slope_bound=loss.slope_bound * max(1.0, self.largest_weight or 1.0),
             curvature=loss.curvature,
             sparsity=self.sparsity,
+            groups=self.members,
             penalty=self.penalty,
             start=self.start_vector(shape.n_features),
             sparse=shape.sparse,

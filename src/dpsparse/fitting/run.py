@@ -144,7 +144,7 @@ def _solve(
     with opener(prepared, X, y, opened) as oracle:
         unread = None if request.check_cells is None else ask_unread(oracle)
         clipped = None if request.check_bounds is None else ask_clipped(oracle)
-        w = keep_groups(_run_solver(prepared, oracle, path), request.members, request.most_groups)
+        w = keep_groups(_run_solver(prepared, oracle, path), request.members, request.sparsity)
         pilot = None if inference is None else inference.intervals.pilot(oracle, w)
     nothing = inference is not None and pilot is None  # no feature was selected: there is nothing left to ask
     if oracle.unused_turns and not nothing:

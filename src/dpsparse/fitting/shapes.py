@@ -20,6 +20,7 @@ from scipy.optimize import nnls
 from ..algorithms.constants import SHAPES, TABLES
 from ..core import Budget, checks
 from ..core.facts import Vector
+from ..ops import entries_of, groups_of, largest_groups
 from ..rows.bounds import read_bounds
 from ..rows.declared import Bounded, ColumnBounds
 from ..rows.shapes import ASKED, Basis, Curve, NumberColumn
@@ -54,15 +55,15 @@ def read_groups(given: object) -> tuple[tuple[Any, ...], ...]:
 def with_shapes(request: FitRequest, shape: Shape) -> tuple[FitRequest, Shape]:
     """The request and the shape of the rows behind the map of `shapes`; as they are where all columns are lines.
 
-    Bounds become those of the terms. `sparsity` counts columns: recipes get as many terms as these may
-    have, and `keep_groups` counts columns afterwards.
+    Bounds become those of the terms. `sparsity` counts groups: recipes get as many terms as these have on
+    average, of which they make groups again (`ops.groups_of`), and `keep_groups` counts them afterwards.
     """
     declared = _declared(request)
     basis = request.basis if request.basis is not None else _basis(request, shape, declared)
     members = _groups(request, shape.n_features, basis, declared)
-    request = replace(
-        request, members=members, most_groups=request.sparsity, sparsity=_terms(request.sparsity, members)
-    )
+    if members is not None and request.sparsity is not None:
+        request = replace(request, sparsity=entries_of(request.sparsity, members))
+    request = replace(request, members=members)
     if basis is None:
         return request, shape
     lower, upper, norm = read_bounds(request.feature_bound, request.row_norm, shape.n_features)
@@ -72,11 +73,13 @@ def with_shapes(request: FitRequest, shape: Shape) -> tuple[FitRequest, Shape]:
 
 
 def refuse_shapes(request: FitRequest) -> None:
-    """Refuse curves where rows are read elsewhere, by a protocol that sends no map of a record."""
+    """Refuse curves and groups where rows are read elsewhere, by a protocol that sends no map of a record."""
     if request.basis is not None:
         raise ValueError(
             "sites and devices read columns as lines: leave shapes='line', and shape: line in dictionaries."
         )
+    if request.members is not None:
+        raise ValueError("sites and devices select single columns: leave groups=None, and group out of dictionaries.")
 
 
 def _declared(request: FitRequest) -> ColumnBounds:
@@ -196,9 +199,9 @@ def _groups(request: FitRequest, n_features: int, basis: Basis | None, declared:
     for group in (*declared.groups, *request.groups):
         places = [_place(member, names, n_features) for member in group]
         own[np.isin(own, own[places])] = min(own[places])
-    if basis is None:
-        return own if np.unique(own).size < n_features else None
-    return np.asarray(own[basis.parents])
+    own = own if basis is None else own[basis.parents]
+    found, numbered = np.unique(own, return_inverse=True)
+    return np.asarray(numbered, dtype=np.intp) if found.size < own.size else None
 
 
 def _place(member: object, names: Mapping[str, int], n_features: int) -> int:
@@ -209,16 +212,10 @@ def _place(member: object, names: Mapping[str, int], n_features: int) -> int:
     raise ValueError(f"groups names {member!r}, which is no column of these rows.")
 
 
-def _terms(sparsity: int | None, members: Groups | None) -> int | None:
-    """At most this number of terms have this number of groups: those of the largest."""
-    if sparsity is None or members is None:
-        return sparsity
-    sizes = np.sort(np.unique(members, return_counts=True)[1])[::-1]
-    return int(sizes[:sparsity].sum())
+def keep_groups(w: Vector, members: Groups | None, sparsity: int | None) -> Vector:
+    """Coefficients with no more groups than allowed, those of the largest l2 norm: post-processing of what was released.
 
-
-def keep_groups(w: Vector, members: Groups | None, most: int | None) -> Vector:
-    """Coefficients with at most `most` groups, those of the largest l2 norm: post-processing of what was released.
+    For recipes that select single columns; others have no more.
 
     Parameters
     ----------
@@ -226,15 +223,16 @@ def keep_groups(w: Vector, members: Groups | None, most: int | None) -> Vector:
         The constant, where there is one, comes last and stays.
     members : array of shape (n_features,) or None
         The group of each feature.
-    most : int or None
+    sparsity : int or None
+        As in `with_shapes`.
     """
-    if members is None or most is None:
+    if members is None or sparsity is None:
         return w
-    squares = np.sum(np.atleast_2d(w.T) ** 2, axis=0)[: members.size]
-    norms = np.bincount(members, weights=squares)
-    dropped = np.argsort(-norms, kind="stable")[most:]
+    sizes = np.linalg.norm(np.atleast_2d(w.T), axis=0)[: members.size]
+    dropped = np.ones(members.size, dtype=bool)
+    dropped[largest_groups(sizes, members, groups_of(sparsity, members))] = False
     kept = w.copy()
-    kept[: members.size][np.isin(members, dropped)] = 0.0
+    kept[: members.size][dropped] = 0.0
     return kept
 
 

@@ -26,24 +26,20 @@ from ..rows.missing import NOT_COVERED
 from .prepare import FitPlan
 
 SIMULATED = "the protocol was simulated on one machine, which held the rows"
-SCORED = "this guarantee is about the rows that score the model; those that trained it have a guarantee of their own"
+SCORED = "this guarantee is for the rows that score the model; the rows that trained it have a guarantee of their own"
 MADE_ROWS = (
-    "what made these rows before they came here (scaling, a vocabulary, a choice of columns, a "
-    "split) did not look at them: each was made "
-    "from one record by rules that are public"
+    "whatever prepared these rows (scaling, a vocabulary, a choice of columns, a split) was not computed from them: "
+    "each row was made from one record by public rules"
 )
 DEVICES = "every device randomised its own report as the protocol says"
 ONE_ID = (
-    "each {unit} has one id, and ids were not computed from other cells; every {unit} counts alike, however many "
-    "rows there are"
+    "each {unit} has one id, and ids were not computed from other cells; every {unit} has the same weight, however "
+    "many rows there are"
 )
-EXACT = (
-    "delta is 0 and nothing hides in it: Laplace noise and selections are drawn from their exact laws, tails included"
-)
+EXACT = "delta is exactly 0: Laplace noise and selections are drawn from their exact distributions, tails included"
 SECRET = (
-    "only the best run was published, and the number of runs stays secret: publishing it, other "
-    "runs, or the time that the "
-    "search took is not covered"
+    "only the best run was published: the guarantee does not cover the number of runs, other runs, or the time that "
+    "the search took"
 )
 
 #: How many times the mu of Gaussian noise of the same (epsilon, delta) a stated mu may be. A
@@ -194,19 +190,19 @@ def void(statement: Statement, caveat: str) -> Statement:
 
 
 def of_others(prepared: FitPlan) -> tuple[str, ...]:
-    """What a private fit depends on that is not of this package: it was tested on synthetic rows."""
-    tested = "was tested on synthetic rows, and is not proven"
+    """What a private fit rests on that is not of this package: it was tested on synthetic rows."""
+    tested = "was tested on synthetic rows and is not proven"
     found = []
     if prepared.recipe.private and not built_in(prepared.recipe):
         kind = type(prepared.recipe)
         found.append(
             f"the recipe {prepared.recipe.name!r} ({kind.__module__}.{kind.__qualname__}) is not "
-            "one of dpsparse: that its model is made "
-            f"of noisy answers alone {tested}"
+            "one of dpsparse: that its model depends on "
+            f"noisy answers alone {tested}"
         )
     if prepared.recipe.private and user_defined(prepared.loss):
         found.append(
-            f"the loss {prepared.loss.name!r} is not one of dpsparse: that it treats every row by itself {tested}"
+            f"the loss {prepared.loss.name!r} is not one of dpsparse: that it treats each row separately {tested}"
         )
     return tuple(found)
 
@@ -297,7 +293,15 @@ def state_pipeline(
 
 
 def draft_search(
-    bill: SearchCost, delta: float, run_rho: float, loss: Loss, n_rows: int, assumptions: Iterable[str], *, secure: bool
+    bill: SearchCost,
+    delta: float,
+    run_rho: float,
+    loss: Loss,
+    n_rows: int,
+    assumptions: Iterable[str],
+    *,
+    secure: bool,
+    unit: str = ROW,
 ) -> Statement:
     """What a search will have guaranteed, whichever run is the best; `state_best` adds that run."""
     law = bill.law
@@ -308,7 +312,7 @@ def draft_search(
         rho=math.inf,
         mu=math.inf,
         adjacency=str(bill.adjacency),
-        unit="one row",
+        unit=unit_phrase(unit),
         recipe="private search, no run",
         loss=loss.name,
         n_rows=n_rows,
@@ -325,7 +329,7 @@ def draft_search(
 def state_best(draft: Statement, ran: Statement | None, loss: Loss, asks: tuple[AskSummary, ...]) -> Statement:
     """The statement of a search, with what its best run says; None: no run was drawn."""
     if ran is None:
-        nothing = "no run was drawn: the model is the public start vector, and has seen no row"
+        nothing = "no run was drawn: the model is the public start vector and does not depend on the data"
         said = replace(draft, loss=loss.name, notes=(nothing, *draft.notes))
     else:
         said = replace(
@@ -360,9 +364,8 @@ def with_size(statement: Statement, prepared: FitPlan, used: int) -> Statement:
         return statement
     name = prepared.recipe.name
     note = (
-        f"no sparsity was asked for: {used} of {prepared.facts.n_features} features have a "
-        "coefficient, those that the rule of "
-        f"{name} kept (dpsparse.recipes.describe({name!r}))"
+        f"no limit on the number of coefficients was set: recipe {name} kept {used} of "
+        f"{prepared.facts.n_features} features"
     )
     return replace(statement, notes=(*statement.notes, note))
 

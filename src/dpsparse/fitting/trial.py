@@ -31,6 +31,7 @@ from ..queries.kinds import Oracle
 from ..recipes import built_in
 from ..rows.records import Records, suppress_messages
 from ..rows.row_terms import RowTerms
+from ..rows.units import read_units
 from ..rows.unread import CheckedColumns, UnreadCells
 from .prepare import FitPlan, plan_again
 from .run import FitResult, run
@@ -150,7 +151,8 @@ def checked(X: Matrix, facts: Facts) -> Records:
         source.unread = UnreadCells.of(public, [np.zeros(source.shape[0], dtype=bool)] * columns)
     n, offsets, top = source.shape[0], facts.offset_bound, facts.weight_bound
     offset = None if offsets is None else np.linspace(*offsets, n)
-    return source.with_terms(RowTerms(offset, None if top is None else np.linspace(0.0, top, n)))
+    source = source.with_terms(RowTerms(offset, None if top is None else np.linspace(0.0, top, n)))
+    return source.by_unit(read_units(range(n), n)) if facts.by_unit else source
 
 
 def rows_within(facts: Facts, n: int, rng: np.random.Generator, skew: float) -> Matrix:

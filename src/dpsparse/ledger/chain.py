@@ -27,11 +27,15 @@ from ..core.errors import LedgerError, LedgerTamperedError
 
 #: Version of the tables and of what events hold.
 VERSION = 2
+#: In the place of the version, of a ledger that was moved: no release takes an entry there.
+CLOSED = 0
 #: What stands before the first event.
 NOTHING = "0" * 64
 
 COLUMNS = "number, dataset, entry, what, body, previous, hash"
 EVENTS, HEAD = "dpsparse_ledger_events", "dpsparse_ledger_head"
+#: Of a ledger that was moved: its version, where it was moved, and whether all of it is there.
+MOVED = "dpsparse_ledger_moved"
 #: INTEGER PRIMARY KEY is the place of the row itself in SQLite, so that no second structure has to
 #: agree with the table.
 TABLES = (
@@ -178,9 +182,11 @@ class Chain:
         [version] = rows[0]
         if not isinstance(version, int):
             raise LedgerTamperedError(f"the head of the ledger is damaged. {SEE}")
+        if version == CLOSED:
+            raise LedgerError("the ledger was moved to another place by dpsparse ledger upgrade. Use that one.")
         if version != VERSION:
             age = "a later" if version > VERSION else "an earlier"
-            advice = "Update dpsparse." if version > VERSION else "Use the release that wrote it."
+            advice = "Update dpsparse." if version > VERSION else "Move it into a new one by dpsparse ledger upgrade."
             raise LedgerError(
                 f"the ledger was written by {age} release (version {version}); this one reads "
                 f"version {VERSION}. {advice}"
@@ -194,6 +200,28 @@ class Chain:
         if not sealed:
             raise LedgerTamperedError(f"the head of the ledger does not match its seal: it is damaged. {SEE}")
         return head
+
+    def former_head(self) -> tuple[int, int, str]:
+        """Version, number of events and last hash that the head of a ledger of any format states."""
+        [(version, number, last)] = self._execute(f"SELECT version, number, hash FROM {HEAD}", ())
+        return version, number, last
+
+    def close(self, version: int, place: str) -> None:
+        """Take no entry from now on, in no release, and name the place to which everything is moved."""
+        self._execute(
+            f"CREATE TABLE {MOVED} (version INTEGER NOT NULL, place TEXT NOT NULL, done INTEGER NOT NULL)", ()
+        )
+        self._execute(f"INSERT INTO {MOVED} VALUES ({self._mark}, {self._mark}, 0)", (version, place))
+        self._execute(f"UPDATE {HEAD} SET version = {CLOSED} WHERE one = 1", ())
+
+    def moved(self) -> tuple[int, str, bool]:
+        """Of a ledger that was closed: its version, where it is moved, and whether that was done."""
+        [(version, place, done)] = self._execute(f"SELECT version, place, done FROM {MOVED}", ())
+        return version, place, bool(done)
+
+    def note_moved(self) -> None:
+        """Note that everything is at its new place."""
+        self._execute(f"UPDATE {MOVED} SET done = 1", ())
 
     def events(self, first: int = 1) -> Iterator[Event]:
         """Events in order, from a number on, as they are stored."""

@@ -34,7 +34,7 @@ def check_chain(events: Sequence[Event], head: Head, damage: Sequence[str], kept
     """Check everything; raises with what was found."""
     problems = [f"the file is damaged: {d}" for d in damage]
     problems += _chain_problems(events, head)
-    if kept is not None and kept not in {e.hash for e in events}:
+    if kept is not None and kept not in {e.hash for e in events} and (problems or kept not in former_hashes(events)):
         problems.append("the head that was kept elsewhere is not part of the chain: events were removed or replaced")
     if not problems:
         problems += _content_problems(events)
@@ -42,6 +42,13 @@ def check_chain(events: Sequence[Event], head: Head, damage: Sequence[str], kept
         more = f" (and {len(problems) - NAMED} more)" if len(problems) > NAMED else ""
         raise LedgerTamperedError(f"the ledger does not verify: {'; '.join(problems[:NAMED])}{more}.")
     return Verified(len(events), sum(e.what == "create" for e in events), head.hash)
+
+
+def former_hashes(events: Sequence[Event]) -> dict[str, int]:
+    """Numbers of events by the hashes that they had in the ledger from which they were moved (`upgrade`)."""
+    if not events or "moved" not in events[0].read():
+        return {}
+    return {str(event.read().get("was")): event.number for event in events}
 
 
 def _chain_problems(events: Sequence[Event], head: Head) -> list[str]:

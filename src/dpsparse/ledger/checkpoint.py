@@ -35,7 +35,7 @@ VARIABLE = "DPSPARSE_CHECKPOINTS"
 #: A checkpoint is written when this number of events was counted since the last one.
 EVERY = 1000
 #: Format of the file; one of another format is passed over.
-VERSION = 1
+VERSION = 2
 
 #: Rows are added and never changed: who goes on from event n reads, of each key, the last row up to n.
 _TABLES = (
@@ -43,7 +43,7 @@ _TABLES = (
     *(
         f"CREATE TABLE {name} (key TEXT NOT NULL, number INTEGER NOT NULL, content TEXT NOT NULL, "
         "PRIMARY KEY (key, number)) WITHOUT ROWID"
-        for name in ("entries", "runs")
+        for name in ("entries", "runs", "bills")
     ),
 )
 
@@ -81,22 +81,37 @@ class Stored(MutableMapping[Key, Value]):
     def __len__(self) -> int:
         raise TypeError("entries are looked up by their names.")
 
+    def whole(self) -> dict[Key, Value]:
+        """Everything, for a mapping with few keys that are texts or tuples."""
+        latest = f"SELECT key, content, max(number) FROM {self.table} WHERE number <= ? GROUP BY key"
+        kept = {_key(name): json.loads(content) for name, content, _ in self._rows(latest, (self.number,))}
+        found: dict[Any, Any] = {key: self.decode(value) for key, value in kept.items() if value is not None}
+        return {key: value for key, value in (found | self.changed).items() if value is not None}
+
     def _kept(self, key: Key) -> Value | None:
         chosen = f"SELECT content FROM {self.table} WHERE key = ? AND number <= ? ORDER BY number DESC LIMIT 1"
+        found = self._rows(chosen, (json.dumps(key), self.number))
+        content = json.loads(found[0][0]) if found else None
+        return None if content is None else self.decode(content)
+
+    def _rows(self, statement: str, given: tuple[Any, ...]) -> list[Any]:
         try:
             with closing(_opened(self.path)) as connection:
                 connection.execute("BEGIN")
                 [(content,)] = connection.execute("SELECT content FROM top").fetchall()
                 if json.loads(content)["generation"] != self.generation:
                     raise ValueError
-                found = connection.execute(chosen, (json.dumps(key), self.number)).fetchone()
+                return connection.execute(statement, given).fetchall()
         except (sqlite3.Error, ValueError):
             raise LedgerNotWrittenError(
                 f"{self.path}, where the count of the ledger is kept, was replaced meanwhile. Nothing was written; "
                 "run the same again."
             ) from None
-        content = None if found is None else json.loads(found[0])
-        return None if content is None else self.decode(content)
+
+
+def _key(name: str) -> Any:
+    found = json.loads(name)
+    return tuple(found) if isinstance(found, list) else found
 
 
 def checkpoint_path(ledger: str) -> Path | None:

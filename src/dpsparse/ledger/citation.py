@@ -7,6 +7,7 @@ from typing import Any
 
 from ..core.errors import LedgerError, LedgerTamperedError
 from .chain import Event, Head
+from .check import former_hashes
 from .entries import Entry, read_entries
 
 #: What a citation holds, and of which type.
@@ -34,9 +35,11 @@ def check_citation(cited: Mapping[str, Any], head: Head, events: Sequence[Event]
     """
     if not isinstance(cited, Mapping) or any(type(cited.get(name)) is not kind for name, kind in FIELDS.items()):
         raise LedgerError(f"a citation of a ledger's entry must hold {', '.join(FIELDS)}, as Ledger.cite gives them.")
-    if cited["ledger"] != head.ledger:
-        raise LedgerTamperedError("the citation names another ledger: its identity is not that of this one.")
     place = {event.hash: event.number for event in events}
+    if cited["ledger"] != head.ledger:
+        if not events or events[0].read().get("moved", {}).get("ledger") != cited["ledger"]:
+            raise LedgerTamperedError("the citation names another ledger: its identity is not that of this one.")
+        place = former_hashes(events)
     number, dataset = cited["entry"], cited["dataset"]
     if place.get(cited["entry_hash"]) != number or place.get(cited["head"], 0) < number:
         raise LedgerTamperedError(

@@ -15,9 +15,8 @@ from ..accounting.filters import PARTS, UNBOUNDED, UNIT, GaussianFilter, cost_un
 from ..accounting.odometer import Spent, odometer
 from ..core.codec import canonical_json
 from ..core.curves import ORDERS, Curve, gaussian_epsilon, renyi_epsilon
-from ..core.errors import LedgerTamperedError
-from .chain import Event
-from .state import State
+from .chain import Chain, Event
+from .state import State, entry_events, replayed
 
 STATUS = {"reserve": "reserved", "start": "started", "resume": "started", "confirm": "done", "refund": "refunded"}
 
@@ -101,20 +100,37 @@ def read_entries(events: Iterable[Event]) -> tuple[Entry, ...]:
     return tuple(Entry(**fields) for fields in found.values())
 
 
-def recount(state: State, entries: Iterable[Entry]) -> tuple[Entry, ...]:
-    """The entries that count, after a comparison of their sum with the totals of the state."""
-    live = tuple(e for e in entries if e.counts)
-    totals = {name: sum(e.costs[name] for e in live) for name in state.totals}
-    slack = PARTS - sum(e.slack for e in live)
-    if (totals, slack, len(live)) != (dict(state.totals), state.slack, state.live):
-        raise LedgerTamperedError(
-            "the ledger is damaged: its entries do not add up to its totals. See dpsparse ledger "
-            "verify, and restore it from a copy."
-        )
-    return live
+@dataclass(frozen=True)
+class Bills:
+    """The bills of a dataset's entries that count: each different one, and how many entries have it."""
+
+    each: tuple[tuple[str, int], ...]
+
+    @classmethod
+    def of(cls, chain: Chain, dataset: str) -> Bills:
+        """From an entry of each, as it was counted: other events are not read."""
+        replay = replayed(chain)
+        found = []
+        for same in replay.bills_of(dataset):
+            event, _ = entry_events(chain, replay.entries[same.entry], same.entry)
+            found.append((canonical_json(event.read()["bill"]), same.counting))
+        return cls(tuple(found))
+
+    @property
+    def last(self) -> Cost | None:
+        """The bill of the last entry; None without one."""
+        return _bill(self.each[-1][0]) if self.each else None
+
+    def renyi(self) -> Curve:
+        """Divergences of all entries together."""
+        return np.asarray(np.sum([count * _renyi(text) for text, count in self.each], axis=0))
+
+    def pure(self) -> float:
+        """Their pure epsilons together, each rounded up to whole units."""
+        return sum(count * cost_units(_bill(text).pure()) for text, count in self.each) * UNIT
 
 
-def spent_of(state: State, entries: Iterable[Entry]) -> Amount:
+def spent_of(state: State, bills: Bills) -> Amount:
     r"""The capacity that is used: the smallest total with which a ledger would have taken these entries.
 
     By the Gaussian filter: the exact curve of :math:`\sum\mu_i^2`, at delta less the slacks. By a
@@ -122,12 +138,11 @@ def spent_of(state: State, entries: Iterable[Entry]) -> Amount:
     Never above the total. It is chosen after the fact, so it is no bound on what was lost: that is
     `odometer_of`.
     """
-    live = recount(state, entries)
-    if not live:
+    if bills.last is None:
         return Amount(0.0, 0.0)
     found = [state.epsilon]
-    if len(live) == 1:
-        found.append(live[0].epsilon(state.delta))
+    if state.live == 1:
+        found.append(bills.last.epsilon(state.delta))
     if state.kind == "pure":
         found.append(state.totals["pure"] * UNIT)
     for lead in state.filters:
@@ -136,23 +151,22 @@ def spent_of(state: State, entries: Iterable[Entry]) -> Amount:
                 gaussian_epsilon(math.sqrt(state.totals["gaussian"] * UNIT), state.delta - _slack(lead, state))
             )
     if state.delta > 0:
-        found.append(renyi_epsilon(_curves(live), state.delta))
+        found.append(renyi_epsilon(bills.renyi(), state.delta))
     return Amount(min(found), state.delta)
 
 
-def odometer_of(state: State, entries: Iterable[Entry]) -> Amount:
+def odometer_of(state: State, bills: Bills) -> Amount:
     """A bound on what was lost so far, valid whenever it is read; see `dpsparse.accounting.odometer`."""
-    live = recount(state, entries)
-    if not live:
+    if bills.last is None:
         return Amount(0.0, 0.0)
     leads = [f for f in state.filters if isinstance(f, GaussianFilter)]
     taken = Spent(
-        count=len(live),
-        first=live[0].epsilon,
+        count=state.live,
+        first=bills.last.epsilon,
         mu_squared=state.totals["gaussian"] * UNIT if leads else math.inf,
         slack=sum(_slack(f, state) for f in leads),
-        renyi=_curves(live),
-        pure=sum(cost_units(e.bill.pure()) for e in live) * UNIT,
+        renyi=bills.renyi(),
+        pure=bills.pure(),
     )
     found = odometer(state.epsilon, state.delta, taken)
     return Amount(found if found < UNBOUNDED * UNIT else math.inf, state.delta)
@@ -161,11 +175,6 @@ def odometer_of(state: State, entries: Iterable[Entry]) -> Amount:
 def _slack(lead: GaussianFilter, state: State) -> float:
     """The delta that slacks have taken."""
     return lead.slack * (PARTS - state.slack) / PARTS
-
-
-def _curves(live: Iterable[Entry]) -> Curve:
-    """Divergences of all entries together."""
-    return np.asarray(np.sum([_renyi(canonical_json(e.content)) for e in live], axis=0))
 
 
 @lru_cache(maxsize=256)

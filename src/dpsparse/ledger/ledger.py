@@ -15,7 +15,7 @@ from .chain import VERSION, Chain, Event, Head
 from .charging import Request, charge, present
 from .check import Verified, check_chain
 from .citation import check_citation, citation_of
-from .entries import Amount, Entry, odometer_of, read_entries, spent_of
+from .entries import Amount, Bills, Entry, odometer_of, read_entries, spent_of
 from .names import dataset_name, label_text, refuse_likeness, run_name
 from .postgres import PostgresStore
 from .reservation import Reservation
@@ -241,7 +241,7 @@ class Ledger:
         It is what the budget is measured by, and no guarantee: it is chosen after the fact. The
         guarantee is the total, and `odometer` bounds what was lost so far.
         """
-        return spent_of(*self._state_and_entries(dataset))
+        return spent_of(*self._state_and_bills(dataset))
 
     def odometer(self, dataset: str) -> Amount:
         """A bound on what was lost so far, valid whenever it is read and whatever was chosen because of it.
@@ -250,7 +250,7 @@ class Ledger:
         set S (`accounting.odometer`). More expensive than `spent`, and near the end above the total, which
         holds as well.
         """
-        return odometer_of(*self._state_and_entries(dataset))
+        return odometer_of(*self._state_and_bills(dataset))
 
     def remaining(self, dataset: str) -> Amount:
         """The largest budget of one all-Gaussian fit (for delta = 0: of a pure one) that would still be taken."""
@@ -259,17 +259,22 @@ class Ledger:
         return Amount(room, state.delta if room > 0 else 0.0)
 
     def fits_left(self, dataset: str) -> int | None:
-        """How many more fits at the cost of the last one that counts would be taken; None without one.
+        """How many more fits at the cost of the last one would be taken; None without one that counts.
 
         Each takes a part of the slack that is left, so that it may cost a little more than the one before.
         """
-        state, entries = self._state_and_entries(dataset)
-        last = next((entry for entry in reversed(entries) if entry.counts), None)
-        return None if last is None else state.further(last.bill)
+        state, bills = self._state_and_bills(dataset)
+        return None if bills.last is None else state.further(bills.last)
 
     def entries(self, dataset: str) -> tuple[Entry, ...]:
         """Every reservation, in order."""
-        return self._state_and_entries(dataset)[1]
+        name = dataset_name(dataset)
+
+        def act(chain: Chain) -> list[Event]:
+            latest(chain, name)
+            return chain.of(name)
+
+        return read_entries(self._store().read(act))
 
     def find_run(self, dataset: str, run_id: str) -> Entry | None:
         """The entry that pays for a run; None if no entry does, or it was refunded."""
@@ -355,8 +360,6 @@ class Ledger:
     def _everything(self) -> tuple[Head, list[Event]]:
         return self._store().read(lambda chain: (chain.head(), chain.of(None)))
 
-    def _state_and_entries(self, dataset: str) -> tuple[State, tuple[Entry, ...]]:
+    def _state_and_bills(self, dataset: str) -> tuple[State, Bills]:
         name = dataset_name(dataset)
-        state, events = self._store().read(lambda chain: (latest(chain, name), chain.of(name)))
-        entries = read_entries(events)
-        return state, entries
+        return self._store().read(lambda chain: (latest(chain, name), Bills.of(chain, name)))

@@ -13,6 +13,7 @@ afterwards only those that were added since (`replayed`).
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,7 +25,7 @@ from ..accounting.costs.base import Cost
 from ..accounting.filters import KINDS, PARTS, Charge, Filter, filter_costs, filters_of, portion
 from ..core.adjacency import Adjacency
 from ..core.budget import Budget
-from ..core.codec import Record, form, write
+from ..core.codec import Record, canonical_json, form, write
 from ..core.errors import BudgetError, LedgerError, LedgerTamperedError
 from ..core.unit_words import ROW
 from .chain import NOTHING, SEE, Chain, Event
@@ -206,7 +207,7 @@ KEPT = 16
 class Taken(NamedTuple):
     """An entry: its dataset, its last event with number and hash, and the hash of its reservation.
 
-    Cost and run-id while it may be refunded.
+    Cost, run-id and the digest of its bill while it may be refunded.
     """
 
     dataset: str
@@ -216,17 +217,25 @@ class Taken(NamedTuple):
     reserved: str = ""
     cost: Charge | None = None
     run: str | None = None
+    bill: str = ""
 
     def stored(self) -> list[Any]:
         """As JSON."""
         cost = None if self.cost is None else [dict(self.cost.costs), self.cost.slack]
-        return [self.dataset, self.what, self.number, self.hash, self.reserved, cost, self.run]
+        return [self.dataset, self.what, self.number, self.hash, self.reserved, cost, self.run, self.bill]
 
     @classmethod
     def restored(cls, content: list[Any]) -> Taken:
         """From `stored`."""
-        dataset, what, number, last, reserved, cost, run = content
-        return cls(dataset, what, number, last, reserved, None if cost is None else Charge(*cost), run)
+        dataset, what, number, last, reserved, cost, run, bill = content
+        return cls(dataset, what, number, last, reserved, None if cost is None else Charge(*cost), run, bill)
+
+
+class SameBill(NamedTuple):
+    """How many entries with equal bills count, and the number of the last one that was reserved."""
+
+    counting: int
+    entry: int
 
 
 @dataclass
@@ -245,6 +254,8 @@ class Replay:
         What became of each entry, by number.
     runs : dict
         The entry of each dataset and run-id that was not refunded.
+    bills : dict
+        Entries that count, by dataset and digest of their bill.
     """
 
     number: int = 0
@@ -253,10 +264,17 @@ class Replay:
     ends: dict[str, int] = field(default_factory=dict)
     entries: dict[int, Taken] | Stored[int, Taken] = field(default_factory=dict)
     runs: dict[tuple[str, str], int] | Stored[tuple[str, str], int] = field(default_factory=dict)
+    bills: dict[tuple[str, str], SameBill] | Stored[tuple[str, str], SameBill] = field(default_factory=dict)
 
     def copy(self) -> Replay:
         """Another one that can go on by itself."""
-        return Replay(self.number, self.hash, dict(self.states), dict(self.ends), self.entries.copy(), self.runs.copy())
+        tables = self.entries.copy(), self.runs.copy(), self.bills.copy()
+        return Replay(self.number, self.hash, dict(self.states), dict(self.ends), *tables)
+
+    def bills_of(self, dataset: str) -> list[SameBill]:
+        """The different bills of a dataset's entries that count, in the order of their last entries."""
+        bills = self.bills.whole() if isinstance(self.bills, Stored) else self.bills
+        return sorted((b for (name, _), b in bills.items() if name == dataset and b.counting), key=lambda b: b.entry)
 
     @classmethod
     def kept(cls, chain: Chain, ledger: str) -> Replay:
@@ -281,13 +299,15 @@ class Replay:
         }
         entries = self.entries.changed if isinstance(self.entries, Stored) else self.entries
         runs = self.runs.changed if isinstance(self.runs, Stored) else self.runs
-        changed = {"entries": {key: value.stored() for key, value in entries.items() if value}, "runs": runs}
+        bills = self.bills.changed if isinstance(self.bills, Stored) else self.bills
+        stored = {key: value.stored() for key, value in entries.items() if value}
+        changed: dict[str, Mapping[Any, object]] = {"entries": stored, "runs": runs, "bills": bills}
         generation = self.entries.generation if isinstance(self.entries, Stored) else None
         written = write_checkpoint(path, top, changed, generation)
         if written is None:
             return self
-        stored = _stored(path, {**top, "generation": written})
-        return Replay(self.number, self.hash, self.states, self.ends, *stored)
+        tables = _stored(path, {**top, "generation": written})
+        return Replay(self.number, self.hash, self.states, self.ends, *tables)
 
     def follow(self, event: Event) -> str:
         """Go on by one event, and say what is wrong with it: that it does not follow those before it.
@@ -329,7 +349,10 @@ class Replay:
         if event.entry != event.number:
             return "takes the number of another entry"
         self.states[event.dataset] = started.taken(cost)
-        self.entries[event.entry] = Taken(event.dataset, "reserve", event.number, event.hash, event.hash, cost, run)
+        bill = hashlib.blake2b(canonical_json(body["bill"]).encode(), digest_size=16).hexdigest()
+        taken = Taken(event.dataset, "reserve", event.number, event.hash, event.hash, cost, run, bill)
+        self.entries[event.entry] = taken
+        self._count(taken, 1, event.entry)
         if run is not None:
             self.runs.setdefault((event.dataset, run), event.entry)
         if before.kind is None and differs(before.counting(str(started.kind)), started):
@@ -344,14 +367,25 @@ class Replay:
         if event.what == "refund":
             assert taken.cost is not None
             self.states[event.dataset] = self.states[event.dataset].given_back(taken.cost)
+            self._count(taken, -1)
             if taken.run is not None:
                 self.runs.pop((event.dataset, taken.run), None)
         return ""
 
+    def _count(self, taken: Taken, more: int, entry: int = 0) -> None:
+        known = self.bills.get((taken.dataset, taken.bill), SameBill(0, 0))
+        self.bills[taken.dataset, taken.bill] = SameBill(known.counting + more, max(known.entry, entry))
 
-def _stored(path: Path, top: dict[str, Any]) -> tuple[Stored[int, Taken], Stored[tuple[str, str], int]]:
+
+def _stored(
+    path: Path, top: dict[str, Any]
+) -> tuple[Stored[int, Taken], Stored[tuple[str, str], int], Stored[tuple[str, str], SameBill]]:
     place = top["number"], top["generation"]
-    return Stored(path, "entries", *place, Taken.restored), Stored(path, "runs", *place, int)
+    return (
+        Stored(path, "entries", *place, Taken.restored),
+        Stored(path, "runs", *place, int),
+        Stored(path, "bills", *place, SameBill._make),
+    )
 
 
 def entry_events(chain: Chain, taken: Taken, entry: int) -> tuple[Event, Event]:

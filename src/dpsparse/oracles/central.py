@@ -36,7 +36,7 @@ from ..core.threads import run_in_thread, thread_count
 from ..queries.kinds import Indices, PerturbedMinimum, Query, Released, RidgeMinimum, Select, SupportVotes
 from ..queries.losses import Loss, guard
 from ..queries.minimisers import MinimiserSpec, perturbed_minimum, ridge_minimum
-from ..queries.rules import CHOICES, SUMS, Charge, SumSpec, scores_of, votes
+from ..queries.rules import CHOICES, SUMS, Charge, SumSpec, candidates_of, scores_of, votes
 from ..rows.hosts import Host
 from ..rows.shard import Shard
 from .base import ChargedOracle
@@ -155,10 +155,7 @@ class CentralOracle(ChargedOracle):
         question, spec = charge.query, charge.spec
         mean = np.asarray(self._host.total(charge, self._loss) * spec.unit / charge.divisor, dtype=float)
         scores = scores_of(question.score, mean, self.facts.free)
-        keep = np.ones(scores.size, dtype=bool)
-        if question.excluded is not None:
-            keep[question.excluded] = False
-        return self._choose(charge, scores, np.flatnonzero(keep))
+        return self._choose(charge, scores, candidates_of(question, scores))
 
     def _choice(self, charge: Charge) -> Indices:
         """The candidate with the best score of counts."""
@@ -167,7 +164,7 @@ class CentralOracle(ChargedOracle):
 
     def _vote(self, charge: Charge) -> Indices:
         """The features with the most votes."""
-        counted = votes(self._shards, self._loss, charge.query, self._randomness.key())
+        counted = votes(charge, self._shards, self._loss, self._randomness.key())
         return self._choose(charge, counted, np.arange(counted.size))
 
     def _choose(self, charge: Charge, scores: Vector, candidates: Indices) -> Indices:
@@ -190,15 +187,15 @@ class CentralOracle(ChargedOracle):
 
     def _ridge(self, charge: Charge) -> Vector:
         """A minimiser, protected as its proof says."""
-        question, spec = charge.query, charge.spec
-        values = ridge_minimum(self._shards, self._loss, question, spec.tolerance)
+        spec = charge.spec
+        values = ridge_minimum(charge, self._shards, self._loss, spec.tolerance)
         return self._publish(charge.receipt, spec, values)
 
     def _perturbed(self, charge: Charge) -> Vector:
         """Tilt the objective, minimise it, and cover what keeps the minimum from being exact."""
-        question, spec = charge.query, charge.spec
+        spec = charge.spec
         tilt = gaussian_tilt(spec.size, charge.scale, self._randomness)
-        values = perturbed_minimum(self._shards, self._loss, question, tilt, spec.tolerance)
+        values = perturbed_minimum(charge, self._shards, self._loss, tilt, spec.tolerance)
         self.receipts.append(charge.receipt)
         finished = Receipt(
             f"{charge.ask.name}, its rounding", Noise.GAUSSIAN, 1, 1.0, spec.rounded_sensitivity, spec.scale

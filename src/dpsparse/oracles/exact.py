@@ -12,7 +12,7 @@ from ..core.plan import Noise, Plan
 from ..core.statement import Receipt
 from ..queries.kinds import Indices, Query, Released, Select, SupportVotes
 from ..queries.losses import Loss
-from ..queries.rules import CHOICES, MINIMA, SUMS, Charge, exact_sum, exact_votes, partial_sum, scores_of
+from ..queries.rules import CHOICES, MINIMA, SUMS, Charge, candidates_of, exact_sum, scores_of, votes
 from ..rows.hosts import Host
 from .base import ChargedOracle
 from .gate import Gate, PaymentLike, ProgressCallback
@@ -41,7 +41,7 @@ class ExactOracle(ChargedOracle):
         super().__init__(host.facts, Gate(terms, self._key, payment, watcher))
         if host.shards is None:
             raise PrivacyError("exact answers need all rows in one place, and this host keeps them apart.")
-        self._shards = host.shards
+        self._host, self._shards = host, host.shards
         self._loss = loss
         self._ways: dict[type, Callable[[Charge], Released]] = {
             Select: self._select,
@@ -63,22 +63,19 @@ class ExactOracle(ChargedOracle):
     def _select(self, charge: Charge) -> Indices:
         question = charge.query
         scores = scores_of(question.score, self._mean(charge), self.facts.free)
-        if question.excluded is not None:
-            scores[question.excluded] = -np.inf
-        if question.count > np.count_nonzero(scores > -np.inf):
-            raise PrivacyError(f"cannot select {question.count} of {np.count_nonzero(scores > -np.inf)} candidates.")
-        return np.argsort(-scores, kind="stable")[: question.count]
+        keep = candidates_of(question, scores)
+        return keep[np.argsort(-scores[keep], kind="stable")[: question.count]]
 
     def _choice(self, charge: Charge) -> Indices:
-        counts = sum(partial_sum(charge, shard, self._loss) for shard in self._shards)
-        return np.array([np.argmax(CHOICES[type(charge.query)].scores(charge.query, np.asarray(counts)))])
+        counts = self._host.total(charge, self._loss)
+        return np.array([np.argmax(CHOICES[type(charge.query)].scores(charge.query, counts))])
 
     def _vote(self, charge: Charge) -> Indices:
-        counted = exact_votes(self._shards, self._loss, charge.query, self._key())
+        counted = votes(charge, self._shards, self._loss, self._key(), clipped=False)
         return np.argsort(-counted, kind="stable")[: charge.query.count]
 
     def _minimum(self, charge: Charge) -> Vector:
-        return MINIMA[type(charge.query)].exact(charge.query, self._shards, self._loss)
+        return MINIMA[type(charge.query)].exact(charge, self._shards, self._loss)
 
     def _key(self) -> int:
         return int.from_bytes(self._generator.bytes(16), "little")

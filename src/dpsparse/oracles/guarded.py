@@ -27,6 +27,7 @@ from ..core.statement import Receipt
 from ..queries.kinds import (
     CentredModel,
     Greedy,
+    Grouped,
     Magnitude,
     NoiseInfo,
     Oracle,
@@ -40,10 +41,22 @@ from .gate import ANSWERED
 
 #: What queries are made of, beside numbers, texts and arrays.
 PARTS: frozenset[type] = frozenset(
-    {*ANSWERED, RandomizedLabels, CentredModel, ProjectedModel, Projection, Clip, Penalty, Magnitude, Vertex, Greedy}
+    {
+        *ANSWERED,
+        RandomizedLabels,
+        CentredModel,
+        ProjectedModel,
+        Projection,
+        Clip,
+        Penalty,
+        Magnitude,
+        Vertex,
+        Greedy,
+        Grouped,
+    }
 )
 #: Fields of facts that may be arrays.
-ARRAYS = ("lower", "upper", "shift", "start", "means")
+ARRAYS = ("lower", "upper", "shift", "start", "means", "groups")
 
 
 class GuardedOracle(Oracle):

@@ -32,7 +32,7 @@ from ..core.participation import OncePerPerson
 from ..core.plan import Ask, Noise, Plan
 from ..queries.kinds import Gradient, Query, RandomizedLabels
 from ..queries.losses import Loss, guard
-from ..queries.rules import contributions
+from ..queries.rules import Charge, contributions
 from ..rows.hosts import Host
 from ..rows.shard import Shard
 from ..rows.single_records import PIECE_ENTRIES, PublicRows, private_targets
@@ -146,6 +146,11 @@ class LocalNoise:
         return math.sqrt(worst / self.facts.dimension / self.people(ask, turn))
 
 
+def person_charge(question: Query, terms: LocalNoise) -> Charge:
+    """A charge for the one answer of one person, who pays for it alone: on a device, or in an audit."""
+    return Gate(terms).next(question, terms.plan.asks[0].name)
+
+
 def _once(ask: Ask) -> OncePerPerson:
     if not isinstance(ask.rows, OncePerPerson):
         raise PrivacyError(f"ask {ask.name!r} is not one of the local model; plan it with OncePerPerson().")
@@ -206,25 +211,23 @@ class LocalOracle(ChargedOracle):
     def answer(self, question: Query, ask: str) -> Vector:
         """Charge, let this turn's people report, add up."""
         charge = self.charge(question, ask)
-        randomiser: Randomiser = charge.spec
         if isinstance(question, Gradient):
             groups = self.terms.groups(ask)
             members = _once(charge.ask).deal(self.facts.n_rows, groups) == charge.turn % groups
-            answer = self._mean(question, randomiser, members)
+            answer = self._mean(charge, members)
         else:
-            reports = self.terms.label_reports(randomiser, private_targets(self._shards), self._randomness)
-            answer = self.terms.label_values(randomiser, reports)
+            reports = self.terms.label_reports(charge.spec, private_targets(charge, self._shards), self._randomness)
+            answer = self.terms.label_values(charge.spec, reports)
         self.receipts.append(charge.receipt)
         return answer
 
-    def _mean(self, question: Gradient, randomiser: Randomiser, members: NDArray[np.bool_]) -> Vector:
+    def _mean(self, charge: Charge, members: NDArray[np.bool_]) -> Vector:
         """Mean of the reports of a group; sums are of whole numbers, so their order does not show."""
         total = np.zeros(self.facts.dimension, dtype=np.int64)
-        for shard in self._shards:
-            here = members[shard.first_row : shard.first_row + shard.rows]
-            for own in contributions(question, shard, self._loss, here, self._entries, sparse=self.facts.dimension > 1):
-                total += randomiser.total(own, self._randomness)
-        return np.asarray(total * (randomiser.unit / int(members.sum())), dtype=np.float64)
+        sparse = self.facts.dimension > 1
+        for own in contributions(charge, self._shards, self._loss, members, self._entries, sparse=sparse):
+            total += charge.spec.total(own, self._randomness)
+        return np.asarray(total * (charge.spec.unit / int(members.sum())), dtype=np.float64)
 
     def deviation(self, question: Query, ask: str, turn: int) -> float:
         """Noise of an answer to a query."""

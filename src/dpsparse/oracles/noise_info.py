@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -23,16 +24,22 @@ from ..queries.rules import (
     CHOICES,
     MINIMA,
     SUMS,
-    VOTE_RANGE,
     Charge,
     SumSpec,
     SumSpecCache,
+    absent_record,
+    candidates_of,
     measure,
     rounding,
     score_sensitivity,
+    scores_of,
+    tried,
+    vote_range,
 )
+from ..queries.sensitivity import check_support
 from ..rows.hosts import Host
 from ..rows.lattice import Lattice
+from ..rows.shard import Shard
 from .gate import (
     Gate,
     TurnNoise,
@@ -90,8 +97,9 @@ class ZeroNoise:
 
 
 def exact_charge(query: Query, host: Host) -> Charge:
-    """A charge for the exact sum over all rows of a host, which costs nothing: for audits of rows that are nobody's."""
-    plan = Plan(asks=(Ask(name="exact", noise=Noise.NONE),))
+    """A charge for the exact answer of all rows of a host, which costs nothing: for audits of rows that are nobody's."""
+    draws = query.count if isinstance(query, Select | SupportVotes) else 1
+    plan = Plan(asks=(Ask(name="exact", noise=Noise.NONE, draws=draws),))
     return Gate(ZeroNoise(plan, host.facts, host.shards is not None, host.lattice)).next(query, "exact")
 
 
@@ -118,7 +126,8 @@ class PricedNoise:
     together : bool
         Whether all rows are in one place.
     loss : Loss, optional
-        Needed where minimisers are asked for.
+        Needed where minimisers are asked for. With it every query is answered for a made-up record
+        before it is paid for, so that a fault of the query costs no turn.
     """
 
     priced: PricedPlan
@@ -128,7 +137,17 @@ class PricedNoise:
     _specs: SumSpecCache = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_specs", SumSpecCache(lambda question: measure(question, self.lattice)))
+        object.__setattr__(self, "_specs", SumSpecCache(self._tried))
+
+    @cached_property
+    def _absent(self) -> Shard:
+        return absent_record(self.lattice)
+
+    def _tried(self, query: Query) -> Any:
+        """The measure of a query that has been answered for a made-up record."""
+        return (
+            measure(query, self.lattice) if self.loss is None else tried(query, self.lattice, self._absent, self.loss)
+        )
 
     @property
     def plan(self) -> Plan:
@@ -157,16 +176,20 @@ class PricedNoise:
             spec = self._specs.of(query)
             moved = self.sensitivity(spec, ask)
         elif kind in CHOICES:
+            self._specs.of(query)
             moved = CHOICES[kind].spread(query, relation) * (UNIT_SPREAD if facts.by_unit else 1)
         elif kind is Select:
-            spec = measure(query.of, self.lattice)
+            spec = self._specs.of(query.of)
+            candidates_of(query, scores_of(query.score, np.zeros(spec.size), facts.free))
             largest = self.lattice.largest_total * float(np.max(spec.unit)) / divisor
             moved = score_sensitivity(query.score, spec.reach, relation, facts.free) / divisor
             moved += rounding(query.score, largest)
         elif kind is SupportVotes:
-            moved = VOTE_RANGE
+            self._specs.of(query.of)
+            moved = vote_range(query)
         else:
             assert self.loss is not None
+            check_support(query.support, facts.dimension)
             if kind is PerturbedMinimum:
                 offset = proven_offset(query, self.loss)
                 if offset > cost.offset * (1 + 1e-12):
@@ -175,6 +198,8 @@ class PricedNoise:
                         f"log(1 + beta/lambda) = {offset:.4g}."
                     )
             moved, strength, spec = MINIMA[kind].measure(query, self.loss, facts.n_rows, strength)
+        if not 0 < moved / strength < math.inf:
+            raise PrivacyError(f"ask {ask.name!r}: neighbours move this {kind.__name__} by {moved!r}: no noise fits.")
         return TurnNoise(moved, strength, cost.sampling_rate, divisor, spec)
 
     def divisor(self, ask: str, turn: int) -> float:

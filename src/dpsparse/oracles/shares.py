@@ -132,7 +132,7 @@ class NoiseShare:
         randomness: Randomness,
         payment: PaymentLike | None = None,
     ) -> None:
-        self._gate = Gate(SharedNoise(priced, host.lattice), randomness.key, payment)
+        self._gate = Gate(SharedNoise(priced, host.lattice, loss=guard(loss)), randomness.key, payment)
         self._host, self._loss, self._honest, self._randomness = host, guard(loss), honest, randomness
 
     def part(self, question: Query, ask: str) -> Integers:

@@ -130,10 +130,14 @@ class TapeFile:
         return read_frames(self._handle, self.path)
 
     def go_on_after(self, last: Frame | None) -> None:
-        """Let appended records follow this one; what stands after it is removed."""
+        """Let appended records follow this one; what stands after it is removed, and what stands before it is durable.
+
+        A process that was killed between writing and syncing leaves a whole record that a power cut could still take.
+        """
         self._last, self._end = (b"", 0) if last is None else (last.digest, last.end)
         with refusals(self.path):
             os.ftruncate(self._handle, self._end)
+            os.fsync(self._handle)
 
     def append(self, record: Record, data: bytes = b"") -> None:
         """Make a record durable; nothing that it holds may be returned to anybody before."""
@@ -254,12 +258,15 @@ def _locked(path: Path) -> int:
         raise ResumeError("this system has no file locks, so no run can be resumed. Leave resume=None.") from None
     with refusals(path):
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(handle)
-        raise RetryLaterError(f"another process runs this run_id: it holds {path}. Wait for its end.") from None
-    sync_folder(path.parent)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            sync_folder(path.parent)
+        except BlockingIOError:
+            os.close(handle)
+            raise RetryLaterError(f"another process runs this run_id: it holds {path}. Wait for its end.") from None
+        except OSError:
+            os.close(handle)
+            raise
     return handle
 
 

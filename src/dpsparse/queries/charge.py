@@ -3,15 +3,18 @@
 Guarantee
 ---------
 Only `oracles.gate.Gate.next` makes charges, once the turn is paid. A charge is frozen, and
-`dataclasses.replace` refuses it. Copies and pickles are not prevented, since messages carry charges
-to workers: that each is summed once is up to the oracles, and every sum must get its own noise.
+`dataclasses.replace` refuses it. Each is used once: whoever begins to compute an answer from rows
+calls `use`, which refuses a charge that was used, and a copy of one, however it was made. Workers
+get a copy in a message: they answer with a part of the sum, for the host that used the charge.
 """
 
 from __future__ import annotations
 
 from dataclasses import InitVar, dataclass
 from typing import Any
+from weakref import WeakSet
 
+from ..core.errors import PrivacyError
 from ..core.plan import Ask
 from ..core.statement import Receipt
 from ..rows.sampling import PoissonSample
@@ -20,6 +23,7 @@ from .kinds import Select, SupportVotes
 #: Anyone who makes a charge shows this; the gate does, and a law reads the sources for others.
 MADE_BY_THE_GATE = object()
 NO_CHARGE = "rows are asked with a Charge, which Gate.next makes once the turn is checked and paid."
+USED = "this charge was used, or is a copy of one: every sum over rows has a turn of its own, and its own noise."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,6 +63,7 @@ class Charge:
     def __post_init__(self, made_by: object) -> None:
         if made_by is not MADE_BY_THE_GATE:
             raise TypeError("charges are made by Gate.next alone, which checks and pays first.")
+        _UNUSED.add(self)
 
     @property
     def scale(self) -> float:
@@ -75,3 +80,17 @@ class Charge:
         """What is drawn for it."""
         draws = self.query.count if isinstance(self.query, Select | SupportVotes) else 1
         return Receipt(self.ask.name, self.ask.noise, draws, self.rate, self.sensitivity, self.scale, self.ask.offset)
+
+
+#: Charges that no answer was computed for, by identity, so that no copy is among them.
+_UNUSED: WeakSet[Charge] = WeakSet()
+
+
+def use(charge: object) -> None:
+    """Begin to compute the one answer of a charge; refuses what is no charge, was used, or is a copy."""
+    if not isinstance(charge, Charge):
+        raise PrivacyError(NO_CHARGE)
+    try:
+        _UNUSED.remove(charge)
+    except KeyError:
+        raise PrivacyError(USED) from None

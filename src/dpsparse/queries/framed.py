@@ -182,13 +182,7 @@ def gradient_exact(question: ProjectedGradient, shards: Sequence[Shard], loss: L
     return total
 
 
-SUMS[ProjectedGradient] = SumRule(
-    gradient_measure,
-    gradient_part,
-    gradient_exact,
-    read=lambda asked: (asked.model.frame, asked.clip),
-    by_unit=True,
-)
+SUMS[ProjectedGradient] = SumRule(gradient_measure, gradient_part, gradient_exact, by_unit=True)
 
 
 # ------------------------------------------------------------------------------------------------ second derivatives
@@ -229,9 +223,10 @@ def _bent_rows(question: Hessian, shard: Shard, loss: Loss, *, root: bool = Fals
     top, limit = shard.facts.curvature, question.norm * SLACK
     for view in framed_views(question.model, shard, loss):
         rows, norms = view.rows, view.norms
-        inside = np.abs(view.slopes) * norms <= question.clip
-        bent = np.where(inside * view.block.present > 0, curvature(loss, view, top), 0.0)
-        factor = np.sqrt(np.nan_to_num(bent) / top) * (limit / np.maximum(norms, limit) * rows.on.unit)
+        with np.errstate(all="ignore"):  # a wild model must not tell anything through a warning
+            inside = np.abs(view.slopes) * norms <= question.clip
+            bent = np.where(inside * view.block.present > 0, curvature(loss, view, top), 0.0)
+            factor = np.sqrt(np.nan_to_num(bent) / top) * (limit / np.maximum(norms, limit) * rows.on.unit)
         if root and shard.facts.by_unit:
             factor *= np.sqrt(weight_of(view.block))
         for start in range(0, norms.size, PIECE_ROWS):

@@ -35,6 +35,7 @@ from ..rows.sampling import PoissonSample
 from ..rows.shard import FEW, Factors, Shard
 from ..rows.single_records import PIECE_ENTRIES, record_pieces, sparse_rows, whole_rows
 from ..rows.slopes import exact_gradient, slopes
+from .charge import Charge, use
 from .kinds import Gradient, GradientChange
 from .losses import Loss
 from .sensitivity import RELEASE_UNITS, Indices, Integers, Sensitivity, SumSpec, check_support
@@ -116,8 +117,8 @@ def change_exact(question: GradientChange, shards: Sequence[Shard], loss: Loss, 
 
 
 def contributions(
-    question: Gradient,
-    shard: Shard,
+    charge: Charge,
+    shards: Sequence[Shard],
     loss: Loss,
     chosen: Mask,
     entries: int = PIECE_ENTRIES,
@@ -126,10 +127,18 @@ def contributions(
 ) -> Iterator[Matrix]:
     """Gradients of the chosen rows, each clipped, some rows at a time: **private**, for local randomisers.
 
-    `sparse`: rows that are stored sparse and unshifted come as CSR matrices.
+    `chosen` says of every row whether it answers. `sparse`: rows that are stored sparse and
+    unshifted come as CSR matrices. Uses the charge.
     """
-    lattice, clip = shard.lattice, question.clip
-    for block in shard.chosen(chosen):
+    use(charge)
+    question: Gradient = charge.query
+    lattice, clip = shards[0].lattice, question.clip
+    chosen_blocks = (
+        (shard, block)
+        for shard in shards
+        for block in shard.chosen(chosen[shard.first_row : shard.first_row + shard.rows])
+    )
+    for shard, block in chosen_blocks:
         for piece in record_pieces(block, lattice.facts.dimension, entries):
             held = factors(piece, lattice, slopes(loss, shard.margin(piece, question.w), piece), clip)
             factor = held * (clip.norm / lattice.record_units)

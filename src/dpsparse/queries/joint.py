@@ -138,10 +138,4 @@ def _norms(slope: Vector) -> Vector:
     return np.asarray(largest * np.sqrt(squares))
 
 
-SUMS[JointGradient] = SumRule(
-    joint_measure,
-    joint_part,
-    joint_exact,
-    read=lambda asked: (asked.norm, asked.weights, asked.support, asked.w.shape),
-    by_unit=True,
-)
+SUMS[JointGradient] = SumRule(joint_measure, joint_part, joint_exact, by_unit=True)

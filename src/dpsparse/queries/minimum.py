@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..core.facts import Vector
 from ..rows.shard import Shard
+from .charge import Charge
 from .kinds import PerturbedMinimum, RidgeMinimum
 from .losses import Loss
 from .minimisers import MinimiserSpec, exact_minimum, perturbed_spec, ridge_spec
@@ -22,26 +23,21 @@ class MinimumRule:
     measure : (question, loss, n_rows, strength) -> (float, float, MinimiserSpec)
         Sensitivity and strength of the priced noise, and how the values are released: public.
         Refuses what has no proof.
-    exact : (question, shards, loss) -> array
+    exact : (charge, shards, loss) -> array
         Without clip, tilt or noise.
     """
 
     measure: Callable[[Asked, Loss, int, float], tuple[float, float, MinimiserSpec]]
-    exact: Callable[[Asked, Sequence[Shard], Loss], Vector]
+    exact: Callable[[Charge, Sequence[Shard], Loss], Vector]
 
 
-def perturbed_exact(question: PerturbedMinimum, shards: Sequence[Shard], loss: Loss) -> Vector:
-    """The minimiser."""
-    return exact_minimum(shards, loss, question.support, question.ridge)
-
-
-def ridge_exact(question: RidgeMinimum, shards: Sequence[Shard], loss: Loss) -> Vector:
+def ridge_exact(charge: Charge, shards: Sequence[Shard], loss: Loss) -> Vector:
     """The minimiser, or its labels of the public rows."""
-    theta = exact_minimum(shards, loss, question.support, question.ridge)
-    return theta if question.design is None else question.design @ theta
+    theta, design = exact_minimum(charge, shards, loss), charge.query.design
+    return theta if design is None else design @ theta
 
 
 MINIMA: dict[type, MinimumRule] = {
-    PerturbedMinimum: MinimumRule(perturbed_spec, perturbed_exact),
+    PerturbedMinimum: MinimumRule(perturbed_spec, exact_minimum),
     RidgeMinimum: MinimumRule(ridge_spec, ridge_exact),
 }

@@ -17,13 +17,25 @@ from . import (  # noqa: F401  fill the table
     unread,
     weighted,
 )
-from .charge import Charge
+from .charge import Charge, use
 from .gradient import contributions
 from .minimum import MINIMA, MinimumRule
-from .scores import rounding, score_sensitivity, scores_of
+from .scores import candidates_of, rounding, score_sensitivity, scores_of
 from .sensitivity import RELEASE_UNITS, Sensitivity, SumSpec
-from .table import CHOICES, SUMS, ChoiceRule, SumRule, SumSpecCache, exact_sum, measure, partial_sum, sum_rule
-from .votes import VOTE_RANGE, exact_votes, votes
+from .table import (
+    CHOICES,
+    SUMS,
+    ChoiceRule,
+    SumRule,
+    SumSpecCache,
+    absent_record,
+    exact_sum,
+    measure,
+    partial_sum,
+    sum_rule,
+    tried,
+)
+from .votes import VOTE_RANGE, vote_range, votes
 
 __all__ = [
     "CHOICES",
@@ -38,14 +50,18 @@ __all__ = [
     "SumRule",
     "SumSpec",
     "SumSpecCache",
+    "absent_record",
+    "candidates_of",
     "contributions",
     "exact_sum",
-    "exact_votes",
     "measure",
     "partial_sum",
     "rounding",
     "score_sensitivity",
     "scores_of",
     "sum_rule",
+    "tried",
+    "use",
+    "vote_range",
     "votes",
 ]

@@ -7,20 +7,22 @@ a `Charge`. Nothing else is needed to answer it on any host.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..core.adjacency import Adjacency
 from ..core.errors import PrivacyError
 from ..core.facts import Vector
 from ..core.plan import PoissonRows
 from ..rows.lattice import Lattice
+from ..rows.row_terms import RowTerms
 from ..rows.sampling import PoissonSample
 from ..rows.shard import Shard
-from .charge import NO_CHARGE, Charge
+from .charge import NO_CHARGE, Charge, use
 from .losses import Loss
 from .sensitivity import Integers, SumSpec
 
@@ -46,9 +48,6 @@ class SumRule:
         Whether it may be asked of a sample: bounds on pairs of records are not what sampling is
         priced with. The others cannot be given one: a sum over all rows at the price of a sample
         would break the guarantee.
-    read : (question) -> tuple, optional
-        All that `measure` reads of a query: where loops ask the same again at another iterate,
-        it is not measured again.
     by_unit : bool
         Whether `part` bounds what all rows with the same id add together (`queries.unit_sums`). The
         others are refused where records are units.
@@ -58,7 +57,6 @@ class SumRule:
     part: Callable[..., Integers]
     exact: Callable[..., Vector]
     sampled: bool = False
-    read: Callable[[Asked], tuple[Any, ...]] | None = None
     by_unit: bool = False
 
 
@@ -95,8 +93,12 @@ def measure(question: Asked, lattice: Lattice) -> SumSpec:
     return sum_rule(question).measure(question, lattice).checked(lattice)
 
 
+#: Fields in which loops move from turn to turn: measures read no more of them than their shape.
+ITERATES = frozenset({"w", "anchor", "models", "offset"})
+
+
 class SumSpecCache:
-    """Measures of the queries of one fit; the last one is kept.
+    """Measures of the queries of one fit; the last one of each type is kept.
 
     Guarantee
     ---------
@@ -106,29 +108,59 @@ class SumSpecCache:
     Parameters
     ----------
     measure : (question) -> SumSpec
-        For the lattice of the fit.
+        For the lattice of the fit. Of `ITERATES` it reads the shape.
     """
 
     def __init__(self, measure: Callable[[Asked], SumSpec]) -> None:
         self._measure = measure
-        self._last: tuple[type, tuple[Any, ...], SumSpec] | None = None
+        self._last: dict[type, tuple[list[Any], SumSpec]] = {}
 
     def of(self, question: Asked) -> SumSpec:
         """How a sum is counted."""
-        read = sum_rule(question).read
-        if read is None:
-            return self._measure(question)
-        parts = read(question)
-        if self._last is not None and self._last[0] is type(question) and all(map(_same, self._last[1], parts)):
-            return self._last[2]
+        parts, last = list(_parts(question)), self._last.get(type(question))
+        if last is not None and len(last[0]) == len(parts) and all(map(_same, last[0], parts)):
+            return last[1]
         found = self._measure(question)
-        self._last = type(question), tuple(np.copy(v) if isinstance(v, np.ndarray) else v for v in parts), found
+        self._last[type(question)] = [np.copy(v) if isinstance(v, np.ndarray) else v for v in parts], found
         return found
 
 
+def _parts(question: Asked) -> Iterator[Any]:
+    """What a measure may read of a question."""
+    yield type(question)
+    for field in fields(question):
+        value = getattr(question, field.name)
+        if is_dataclass(value):
+            yield from _parts(value)
+        else:
+            yield np.shape(value) if field.name in ITERATES else value
+
+
 def _same(a: Any, b: Any) -> bool:
-    """Whether two parts of a query are alike: numbers, arrays or None."""
-    return a is b or (a is not None and b is not None and np.array_equal(a, b))
+    """Whether two parts of a query are alike: types, numbers, arrays, shapes or None."""
+    return a is b or (type(a) is type(b) and bool(np.array_equal(a, b)))
+
+
+def absent_record(lattice: Lattice) -> Shard:
+    """A synthetic record that is ignored: what is wrong with a query shows on it, before anything is paid."""
+    facts, one = lattice.facts, np.zeros(1)
+    x = sp.csr_matrix((1, facts.n_features)) if facts.sparse else np.zeros((1, facts.n_features))
+    unread = np.zeros((1, -(-facts.counts_unread // 8)), dtype=np.uint8)
+    bounds = (facts.offset_bound, facts.weight_bound)
+    terms = RowTerms(*(None if bound is None else one for bound in bounds))
+    starts = np.zeros(1, dtype=np.intp) if facts.by_unit else None
+    return Shard(lattice, [(x, np.full(1, np.nan), unread, starts, terms)])
+
+
+def tried(question: Asked, lattice: Lattice, shard: Shard, loss: Loss) -> SumSpec | None:
+    """How a sum is counted, None of a choice; refuses a query that this shard cannot answer."""
+    if type(question) in CHOICES:
+        rule = CHOICES[type(question)]
+        rule.scores(question, rule.part(question, shard, loss))
+        return None
+    spec, sampled = measure(question, lattice), sum_rule(question).sampled
+    sum_rule(question).part(question, spec, shard, loss, *((None,) if sampled else ()))
+    return spec
 
 
 def partial_sum(charge: Charge, shard: Shard, loss: Loss) -> Integers:
@@ -143,7 +175,8 @@ def partial_sum(charge: Charge, shard: Shard, loss: Loss) -> Integers:
 
 
 def exact_sum(charge: Charge, shards: Sequence[Shard], loss: Loss) -> Vector:
-    """The sum without lattice, clip and noise, in real units: for the exact oracle."""
+    """The sum without lattice, clip and noise, in real units: for the exact oracle. Uses the charge."""
+    use(charge)
     sample, question = sample_of(charge), charge.summed
     return sum_rule(question).exact(question, shards, loss, *sample)
 

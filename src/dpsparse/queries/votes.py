@@ -17,11 +17,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..core.errors import PrivacyError
 from ..core.facts import Vector
 from ..rows.kernels import products
 from ..rows.sampling import RandomPartition
 from ..rows.shard import Shard
 from ..rows.slopes import slopes
+from .charge import Charge, use
 from .gradient import factors
 from .kinds import SupportVotes
 from .losses import Loss
@@ -31,17 +33,20 @@ from .unit_sums import weight_of
 VOTE_RANGE = 2.0
 
 
-def votes(shards: Sequence[Shard], loss: Loss, question: SupportVotes, key: int) -> Vector:
-    """How many parts have each feature among their `count` largest gradient sums; private until selected from."""
-    return _votes(shards, loss, question, key, clipped=True)
+def vote_range(question: SupportVotes) -> float:
+    """How far the difference of two numbers of votes moves; refuses a number of parts that is none."""
+    if type(question.parts) is not int or question.parts < 1:
+        raise PrivacyError(f"rows vote in one part at least, and not in {question.parts!r}.")
+    return VOTE_RANGE
 
 
-def exact_votes(shards: Sequence[Shard], loss: Loss, question: SupportVotes, key: int) -> Vector:
-    """The same of gradients that are not clipped, for the exact oracle."""
-    return _votes(shards, loss, question, key, clipped=False)
+def votes(charge: Charge, shards: Sequence[Shard], loss: Loss, key: int, *, clipped: bool = True) -> Vector:
+    """How many parts have each feature among their `count` largest gradient sums; private until selected from.
 
-
-def _votes(shards: Sequence[Shard], loss: Loss, question: SupportVotes, key: int, *, clipped: bool) -> Vector:
+    `clipped` False: of gradients that are not clipped, for the exact oracle. Uses the charge.
+    """
+    use(charge)
+    question: SupportVotes = charge.query
     d = shards[0].facts.n_features
     deal = RandomPartition(question.parts, key)
     sums = np.zeros((question.parts, shards[0].facts.dimension), dtype=np.int64 if clipped else float)

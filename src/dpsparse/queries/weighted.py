@@ -202,13 +202,7 @@ def sizes(question: MeanRowNorm, shard: Shard, loss: Loss) -> Iterator[Vector]:
         yield np.where(block.present > 0, shard.lattice.unit * np.sqrt(square), 0.0)[:, None]
 
 
-SUMS[WeightedGradient] = SumRule(
-    weighted_measure,
-    weighted_part,
-    weighted_exact,
-    read=lambda asked: (asked.norm, asked.weights, asked.support),
-    by_unit=True,
-)
+SUMS[WeightedGradient] = SumRule(weighted_measure, weighted_part, weighted_exact, by_unit=True)
 SUMS[MeanSquares] = SumRule(squares_measure, squares_part, squares_exact, by_unit=True)
 SUMS[MeanAbsolute] = SumRule(absolute_measure, absolute_part, absolute_exact, by_unit=True)
 SUMS[MeanRowNorm] = bounded_sum(size_bound, sizes)

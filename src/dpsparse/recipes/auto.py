@@ -90,7 +90,7 @@ class Auto(PrivateRecipe):
 
 def _dense(facts: Facts, enough: bool, reach: float, why: str) -> tuple[PrivateRecipe, str]:
     """Tables, or select_polish where only selections can tell something."""
-    wide = facts.n_features >= PAPERS.whole.auto_wide
+    wide = facts.candidates >= PAPERS.whole.auto_wide
     if wide and enough and facts.sparsity is not None:
         return SelectPolish(), f"auto picked select_polish: {why}, at least 2"
     if wide and enough and reach < PAPERS.auto_reach:

@@ -14,6 +14,7 @@ from ..algorithms.polish_schedule import Rule, log_features
 from ..algorithms.select_polish import SelectAndPolish
 from ..core.budget import Budget
 from ..core.facts import Facts
+from ..ops import entries_of
 from .base import PrivateRecipe, check_positive, check_whole
 
 
@@ -102,6 +103,8 @@ class SelectPolish(PrivateRecipe):
 
     Notes
     -----
+    Where columns have groups, these are selected and dropped, and numbers of coordinates are of groups.
+
     Without `sparsity` s is the number that a selection can distinguish from noise,
     :math:`\lceil c\,nK_2\sqrt{2f_s\rho}/(2 K_\infty\sqrt d\ln d)\rceil` (for classes 0.6 of it, or
     :math:`K_\infty\sqrt d/6K_2` of it where that is more), at most d/4 and at most :math:`\sqrt d`:
@@ -183,10 +186,13 @@ class SelectPolish(PrivateRecipe):
 
 
 def default_sparsity(facts: Facts, rho: float, rule: Rule) -> int:
-    """What a selection can tell from noise: at least 1, at most a quarter of the features and their square root."""
-    n, d = facts.n_rows, facts.n_features
+    """What a selection can tell from noise: at least 1, at most a quarter of the features and their square root.
+
+    Where columns have groups, the columns of as many of these.
+    """
+    n, d, candidates = facts.n_rows, facts.n_features, facts.candidates
     short = facts.feature_bound * math.sqrt(d) / facts.row_bound
     part = min(1.0, max(POLISH.class_part, short / POLISH.short_rows)) if facts.target.classes else 1.0
     signal = part * rule.reach * n * facts.row_bound * math.sqrt(2 * rule.selection * rho)
-    found = signal / (2 * log_features(d) * facts.feature_bound * math.sqrt(d))
-    return max(1, min(math.ceil(found), math.isqrt(d), d // 4))
+    found = signal / (2 * log_features(candidates) * facts.feature_bound * math.sqrt(d))
+    return entries_of(max(1, min(math.ceil(found), math.isqrt(candidates), candidates // 4)), facts.groups)

@@ -65,7 +65,7 @@ class Tables(PrivateRecipe):
       and no whitening, a finish for numbers with :math:`\kappa < 1` only, and :math:`\nu` begins at
       0.35.
 
-    **Few coefficients or many?** From 60 columns on, without `sparsity` and with steps of first order,
+    **Few coefficients or many?** From 60 columns (or groups) on, without `sparsity` and with steps of first order,
     phases have 12, 23 and 65 %. After each of the first two, what few and what many coefficients are
     expected to explain is computed from the released gradients, which costs nothing; where few
     explain 1.1 (classes 1.3), after the second .6 (.8) times what many do, select_polish goes on with what is left,
@@ -128,7 +128,7 @@ class Tables(PrivateRecipe):
     def races(self, facts: Facts, budget: Budget) -> bool:
         """Whether answers will choose between many coefficients and few; the planner asks here too."""
         plain = _schedule(facts, budget)
-        wide = facts.sparsity is None and facts.n_features >= TABLES.whole.race_columns
+        wide = facts.sparsity is None and facts.candidates >= TABLES.whole.race_columns
         return wide and not plain.constant and not plain.newton
 
 

@@ -129,10 +129,9 @@ class TwoStage(PrivateRecipe):
         rho: float | None = None,
         ridge_constant: float = 1.0,
     ) -> TwoStage:
-        r"""The regulariser of [KST12]_: :math:`\lambda = \max(2\beta/\epsilon,\.
+        r"""The regulariser of [KST12]_, and half of the budget for each stage.
 
-        C\,s^*/\epsilon)` on the scale of the sum, half of the budget for each stage.
-
+        On the scale of the sum it is :math:`\lambda = \max(2\beta/\epsilon,\; c\,s^*/\epsilon)`.
         :math:`\beta = \beta_0K^2` bounds the `curvature` :math:`\beta_0` of one row of norm K on
         the support: their proof needs the first term, and the second is what Wang and Gu (2020)
         tune, with c from 1e-3 to 1e2. `lipschitz` is L, which becomes the clip.

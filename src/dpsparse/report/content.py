@@ -13,7 +13,7 @@ from ..core import DataError, Statement
 from ..core.attacker import in_percent
 from ..core.errors import ModelEditedError
 from ..core.regular_files import write_whole
-from ..core.words import GUESSES, details, other_words, paragraph
+from ..core.words import details, guesses, other_words, paragraph
 from ..estimators.files import digest_in, load
 from ..estimators.interval_words import meaning
 from ..estimators.intervals import Intervals
@@ -108,7 +108,7 @@ def report_of(
     """
     statement: Statement | None = getattr(model, "statement_", None)
     if statement is None:
-        raise DataError("there is nothing to report: the model was not fitted.")
+        raise DataError("there is nothing to report: the model is not fitted.")
     inner = _linear(model)
     planned = repeat_plan(inner, statement)
     payment, extract = ledger_check(statement, ledger)
@@ -133,7 +133,7 @@ def report_of(
         "details": details(statement),
         "success": in_percent(statement.attacker_success),
         "record": _record(statement),
-        "guess": GUESSES.get(statement.adjacency, GUESSES["replace-one"]),
+        "guess": guesses(statement.adjacency, statement.unit),
         "beliefs": learned(statement).beliefs,
         "read_offs": read_offs(statement),
         "pictures": pictures(statement),

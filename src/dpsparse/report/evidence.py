@@ -24,10 +24,10 @@ TOLERANCE = 1e-6
 def guarantee_check(statement: Statement) -> ReleaseCheck:
     """Whether there is a guarantee, and which."""
     if not statement.private:
-        said = "It carries no guarantee to anyone in the data. The caveats say why."
-        return ReleaseCheck("Promise", Status.NO, said, "statement")
+        said = "It carries no guarantee for anyone in the data. The caveats say why."
+        return ReleaseCheck("Guarantee", Status.NO, said, "statement")
     said = f"({statement.epsilon:.4g}, {statement.delta:.2g})-differential privacy, {statement.adjacency}."
-    return ReleaseCheck("Promise", Status.YES, said, "statement")
+    return ReleaseCheck("Guarantee", Status.YES, said, "statement")
 
 
 def caveat_checks(statement: Statement) -> list[ReleaseCheck]:
@@ -48,21 +48,25 @@ def cells_checks(statement: Statement) -> list[ReleaseCheck]:
 def file_check(digest: str | None, edited: bool) -> ReleaseCheck:
     """Whether the file is as it was saved."""
     if edited:
-        said = "It was changed after it was saved, or is damaged: its digest does not fit."
-        return ReleaseCheck("File", Status.NO, said, "digest of the file")
+        said = "The file was changed or damaged after it was saved: its checksum does not match."
+        return ReleaseCheck("File", Status.NO, said, "checksum of the file")
     if digest is None:
         said = (
-            "No file was looked at: this page is about a model in memory. Save it, and run dpsparse report on the file."
+            "No file was checked: this page is about a model in memory. Save it, and run dpsparse report on the file."
         )
         return ReleaseCheck("File", Status.WAIT, said, "none")
-    return ReleaseCheck("File", Status.YES, "It is as it was saved: its checksum matches.", "digest of the file")
+    return ReleaseCheck(
+        "File", Status.YES, "The file is unchanged since it was saved: its checksum matches.", "checksum of the file"
+    )
 
 
 def settings_check(model: object, inner: SparseLinear, statement: Statement, planned: Planned | None) -> ReleaseCheck:
-    """Whether the stored settings, planned again without data, allow what the statement guarantees."""
-    source = "settings in the model, planned again"
+    """Whether the stored settings, planned again without data, allow what the statement promises."""
+    source = "settings in the model file, priced again"
     if not statement.private:
-        return ReleaseCheck("Settings", Status.OPEN, "Not compared: there is no guarantee to compare with.", source)
+        return ReleaseCheck(
+            "Settings", Status.OPEN, "Not compared: there is no guarantee to compare them with.", source
+        )
     seeds = [one for one in (getattr(model, "random_state", None), inner.random_state) if one is not None]
     if seeds:
         said = "The settings hold a seed, and the statement claims privacy: one of them was changed."
@@ -72,7 +76,7 @@ def settings_check(model: object, inner: SparseLinear, statement: Statement, pla
             "Settings", Status.YES, "No seed; the model is one step of what the statement prices.", source
         )
     if planned is None:
-        said = "This installation cannot plan the recipe again, so the statement was not compared with the settings."
+        said = "This installation cannot price the recipe again, so the statement was not compared with the settings."
         return ReleaseCheck("Settings", Status.WAIT, said, source)
     price = planned.summary.epsilon
     if not planned.proven or price is None:
@@ -88,7 +92,7 @@ def settings_check(model: object, inner: SparseLinear, statement: Statement, pla
         said = f"The settings cost epsilon = {price:.6g}, and the statement guarantees {statement.epsilon:.6g}."
         return ReleaseCheck("Settings", Status.NO, said, source)
     return ReleaseCheck(
-        "Settings", Status.YES, "They cost no more than the statement guarantees, and hold no seed.", source
+        "Settings", Status.YES, "The settings cost no more than the stated budget, and hold no seed.", source
     )
 
 
@@ -118,17 +122,19 @@ class Extract:
 def ledger_check(statement: Statement, ledger: Ledger | None) -> tuple[ReleaseCheck, Extract | None]:
     """Whether a ledger answers for the entry that a statement cites."""
     if statement.ledger is None:
-        said = "No ledger was charged, so nothing shows what else was released about the same people."
+        said = "No ledger was charged, so there is no record of what else was released about the same people."
         if statement.private:
             said += (
-                " Fit with a ledger from now on; for this model, have those who keep the data "
-                "confirm in writing that nothing else was."
+                " Use a ledger for every further fit. For this model, ask the people who keep the data "
+                "to confirm in writing that nothing else was released."
             )
         if ledger is not None:
-            said = "The model names no entry of a ledger, so the given one cannot answer for it."
+            said = "The model names no ledger entry, so the given ledger cannot show that it was paid for."
         return ReleaseCheck("Ledger", Status.WAIT, said, "statement"), None
     if ledger is None:
-        said = "The statement names an entry of a ledger that was not opened for this report. Give it with --ledger."
+        said = (
+            "The statement names a ledger entry, but the ledger was not opened for this report. Give it with --ledger."
+        )
         return ReleaseCheck("Ledger", Status.WAIT, said, "statement"), None
     try:
         entry = Cited(statement.ledger, statement).check(ledger)
@@ -163,11 +169,11 @@ def audit_check(recipe: str | None, audit: Mapping[str, Any] | None) -> ReleaseC
     if audit.get("void"):
         return ReleaseCheck("Audit", Status.NO, "The audit was of something that carries no guarantee.", "audit")
     if not isinstance(verdict, str) or audit.get("violated") is not False:
-        said = "What was given as an audit has no verdict that can be read."
+        said = "The file given as an audit has no readable verdict."
         return ReleaseCheck("Audit", Status.WAIT, said, "audit")
     target = str(audit.get("target", ""))
     if recipe is not None and recipe not in target:
-        said = f"The audit is of {target or 'something that it does not name'}, and this model was made by {recipe}."
+        said = f"The audit is of {target or 'an unnamed target'}, and this model was made by {recipe}."
         return ReleaseCheck("Audit", Status.WAIT, said, "audit")
     return ReleaseCheck(
         "Audit", Status.YES, f"No attack did better than the guarantee allows (verdict: {verdict}).", "audit"
@@ -179,7 +185,7 @@ def score_check(scores: Mapping[str, Any] | None) -> list[ReleaseCheck]:
     if scores is None:
         return []
     if not scores["statement"]["private"]:
-        said = "The scores on this page carry no guarantee to the people in the test rows. Do not release them."
+        said = "The scores on this page carry no guarantee for the people in the test records. Do not release them."
         return [ReleaseCheck("Scores", Status.WAIT, said, "statement of the scores")]
     return [ReleaseCheck("Scores", Status.YES, "They carry a guarantee of their own.", "statement of the scores")]
 
@@ -193,7 +199,12 @@ def usefulness_check(planned: Planned | None, scores: Mapping[str, Any] | None) 
         found = [one for one in scores["scores"] if one.get("group") is None]
         said = "; ".join(f"{one['metric']} {one['value']:.3g} ({one['low']:.3g} to {one['high']:.3g})" for one in found)
         if said:
-            return ReleaseCheck("Usefulness", Status.YES, f"Measured on private test rows: {said}.", "private score")
+            return ReleaseCheck(
+                "Usefulness",
+                Status.YES,
+                f"Measured on held-out test records, under a guarantee of its own: {said}.",
+                "private score",
+            )
     said = "Not measured: no private score was given (dpsparse score --json, then --score)."
     if planned is None or planned.summary.error is None or planned.summary.verdict == "unknown":
         return ReleaseCheck("Usefulness", Status.OPEN, said, "none")

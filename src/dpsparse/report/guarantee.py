@@ -66,9 +66,9 @@ def pictures(statement: Statement) -> dict[str, str]:
     success, whom = in_percent(found.success), "about one record" if statement.private else "about everyone"
     gauge = share(
         f"How often an attacker who knows everything else guesses right, at most: {success}",
-        [("by a coin", 0.5, "50 %"), ("with this model", found.success, success)],
+        [("coin flip", 0.5, "50 %"), ("with this model", found.success, success)],
         low=0.5,
-        low_name="a coin",
+        low_name="a coin flip",
     )
     bars: list[tuple[str, float, str]] = []
     for prior, after in found.beliefs:
@@ -77,14 +77,13 @@ def pictures(statement: Statement) -> dict[str, str]:
             ("after, at most", after, in_percent(after)),
         ]
     odds = share(
-        "How sure an attacker can be that something is true of one record, before and after they "
-        "saw the model, at most",
+        "How sure an attacker can be that something is true of one record, before and after seeing the model, at most",
         bars,
     )
     points = [_read_off(statement, alpha) for alpha in ACCEPTED]
     curve = plot(
-        f"How often an attacker is right {whom}, at most (true positive rate), by how often they "
-        "are wrong about others (false positive rate)",
+        f"How often an attacker is right {whom}, at most (true positive rate), against how often they "
+        "accuse wrongly (false positive rate)",
         Axis("false positive rate", 0.0, 1.0),
         Axis("true positive rate, at most", 0.0, 1.0),
         [
@@ -93,7 +92,7 @@ def pictures(statement: Statement) -> dict[str, str]:
                 found.false_alarms.tolist(),
                 found.detections.tolist(),
             ),
-            Line("a guess by a coin", [0.0, 1.0], [0.0, 1.0], dashed=True),
+            Line("a coin flip", [0.0, 1.0], [0.0, 1.0], dashed=True),
         ],
         points=points,
         choose="False positive rate that the attacker accepts",
@@ -105,8 +104,8 @@ def pictures(statement: Statement) -> dict[str, str]:
 def _read_off(statement: Statement, alpha: float) -> Point:
     found = 1 - float(tradeoff(statement, np.array([alpha]))[0])
     said = (
-        f"An attacker who is wrong about {100 * alpha:g} % of the records that are not there "
-        f"detects at most {in_percent(found)} of those that are."
+        f"An attacker who accuses wrongly in {100 * alpha:g} % of cases "
+        f"is right in at most {in_percent(found)} of the others."
     )
     return Point(f"{100 * alpha:g} %", alpha, found, said)
 

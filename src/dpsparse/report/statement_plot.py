@@ -34,7 +34,7 @@ def plot_promise(statement: Statement, where: str | PathLike[str] | Axes | None)
         missed = least_missed(wrong, statement.epsilon, statement.delta, statement.mu)
     with axes_at(where) as axes:
         axes.plot(wrong, 1 - missed, label="this guarantee" if statement.private else "no guarantee")
-        axes.plot([0, 1], [0, 1], color="grey", linestyle="--", label="a coin")
+        axes.plot([0, 1], [0, 1], color="grey", linestyle="--", label="a coin flip")
         axes.set(xlim=(0, 1), ylim=(0, 1.01), xlabel="false positive rate", ylabel="true positive rate, at most")
         if statement.private:
             said = (

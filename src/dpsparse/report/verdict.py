@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 #: What must have been looked at and found good before anything may be green.
-REQUIRED = ("Promise", "File", "Settings", "Ledger")
+REQUIRED = ("Guarantee", "File", "Settings", "Ledger")
 
 
 class Status(StrEnum):
@@ -51,11 +51,11 @@ class Verdict:
 #: The answer in a word, and in a sentence. Software finds objections; a yes is for the people who sign the checklist.
 HEADLINES = {
     Status.NO: ("No.", "Do not release this."),
-    Status.WAIT: ("Not yet.", "Nothing was found against the guarantee, but something is still open:"),
+    Status.WAIT: ("Not yet.", "Nothing speaks against the guarantee, but these points are still open:"),
     Status.YES: (
         "No objection found.",
-        "The guarantee below checks out and the budget was charged. Whether to release it is "
-        "decided by those who sign the checklist.",
+        "The guarantee below checks out and the budget was charged. The people who sign the checklist decide "
+        "whether to release it.",
     ),
 }
 #: The same for programs.

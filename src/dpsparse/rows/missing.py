@@ -21,8 +21,8 @@ AT_PREDICTION = "; nothing can be said about rows with such cells."
 
 #: Said in statements wherever rows may be refused.
 NOT_COVERED = (
-    "the refusal of rows with missing values is not covered by the guarantee: it reveals that there is one"
-    " (on_missing='empty' refuses none)"
+    "nobody learns whether a fit was refused because of missing values: a refusal reveals that there are some, and the "
+    "guarantee does not cover that (on_missing='empty' never refuses)"
 )
 
 

@@ -114,6 +114,11 @@ class Records:
         found._scale = np.asarray(scale * np.ones(self.shape[1])) * (1.0 if self._scale is None else self._scale)
         return found
 
+    @property
+    def count(self) -> int:
+        """How many records there are: rows, or units."""
+        return self.shape[0] if self.units is None else self.units.count
+
     def by_unit(self, units: Units | None) -> Records:
         """The same rows, of which those of a unit are one record."""
         found = copy(self)
@@ -127,7 +132,7 @@ class Records:
         if self.spread is not None:
             raise DataError("units are not sorted on a cluster yet. Bring the rows to one machine, sorted or not.")
         kept = self if self._stored is None else Records(self._stored.rows(0, self.shape[0])).expanded(self._basis)
-        kept._scale, kept.terms = self._scale, self.terms
+        kept._scale, kept.terms, kept.unread = self._scale, self.terms, self.unread
         here = np.array_equal(order, np.arange(self.shape[0]))
         found = copy(kept) if here else kept.take(order)
         found.units, found.starts = None, self.units.starts
@@ -257,11 +262,27 @@ class Records:
         They run from the first row to the number of rows.
         """
         if self._stored is not None:
-            return self._stored.cut(entries)
+            edges = self._stored.cut(entries)
+            return edges if self.starts is None else cut_at(self.starts, self.shape[0], edges)
         if not self.sparse:
             step = max(1, min(BLOCK_ROWS, entries // max(1, self.shape[1])))
             return [*range(0, self.shape[0], step), self.shape[0]]
         return cut(self._kept.indptr, entries)
+
+    def row_entries(self) -> NDArray[np.intp] | None:
+        """How many numbers each row holds; None for rows that are stored elsewhere."""
+        if self._stored is not None:
+            return None
+        return np.diff(self._kept.indptr) if self.sparse else np.full(self.shape[0], self.shape[1])
+
+    def regrouped(self, rows: FileRecords) -> Records:
+        """What stands beside the rows of units, beside the same rows unit by unit."""
+        assert self.units is not None
+        found, order = Records(rows), self.units.order
+        found.starts = self.units.starts
+        found.terms = None if self.terms is None else self.terms.take(order)
+        found.unread = None if self.unread is None else self.unread.take(order)
+        return found
 
 
 def cut(ends: NDArray[Any], entries: int) -> list[int]:

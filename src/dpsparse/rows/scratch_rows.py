@@ -55,6 +55,11 @@ class ScratchBlock(Block):
         bits = [piece.unread.reshape(-1) for piece in pieces if piece.unread is not None]
         self._unread = scratch.put(bits) if bits else None
         self._clipped = scratch.put([part.reshape(-1) for part in remembered]) if remembered else None
+        units = [(piece.starts, piece.weight) for piece in pieces]
+        before = np.cumsum([0, *(piece.y.size for piece in pieces)])
+        first_rows = [starts + edge for (starts, _), edge in zip(units, before, strict=False) if starts is not None]
+        self._starts = scratch.put(first_rows) if first_rows else None
+        self._weight = scratch.put([weight for _, weight in units if weight is not None]) if first_rows else None
         self._terms = [
             scratch.put(parts)
             if (parts := [v for p in pieces if (v := getattr(p.terms, name, None)) is not None])
@@ -66,6 +71,11 @@ class ScratchBlock(Block):
     def count(self) -> int:
         """Number of rows."""
         return int(self._shape[0])
+
+    @property
+    def records(self) -> int:
+        """Number of records: rows, or units."""
+        return self.count if self._starts is None else self._starts.size
 
     @property
     def loaded_bytes(self) -> int:
@@ -126,6 +136,16 @@ class ScratchBlock(Block):
         """Offset and weight of each record, where it has them."""
         found = (None if part is None else self._scratch.get(part) for part in self._terms)
         return RowTerms(*found) if any(part is not None for part in self._terms) else None
+
+    @property
+    def starts(self) -> Indices | None:  # type: ignore[override]
+        """First rows of units, where a record is one."""
+        return None if self._starts is None else self._scratch.get(self._starts)
+
+    @property
+    def weight(self) -> Vector | None:  # type: ignore[override]
+        """Weight of each row in its unit."""
+        return None if self._weight is None else self._scratch.get(self._weight)
 
     @property
     def sparse(self) -> bool:
@@ -190,6 +210,17 @@ class ScratchRows(Block):
         return None if found is None else found.take(self._which)
 
     @property
+    def starts(self) -> Indices | None:  # type: ignore[override]
+        """First rows of units among these, where a record is one and none of them is cut."""
+        return self._block.starts_of(self._which)
+
+    @property
+    def weight(self) -> Vector | None:  # type: ignore[override]
+        """Weight of each row in its unit."""
+        found = self._block.weight
+        return None if found is None else found[self._which]
+
+    @property
     def sparse(self) -> bool:
         """Whether zeros are left out."""
         return self._block.sparse
@@ -207,4 +238,5 @@ def compact(block: Block) -> Block:
     else:
         x = narrow(x)
     parts = (x, block.y, block.present, block.squares, block.largest)
-    return Block(*parts, whole=False, clipped=block.clipped, unread=block.unread, terms=block.terms)
+    beside = {name: getattr(block, name) for name in ("clipped", "unread", "terms", "starts", "weight")}
+    return Block(*parts, whole=False, **beside)

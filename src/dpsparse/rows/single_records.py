@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from ..core.errors import PrivacyError
 from ..core.facts import Facts, Vector
+from ..queries.charge import Charge, use
 from ..queries.losses import Loss
 from .block import Block
 from .kernels import products
@@ -44,8 +45,12 @@ def sparse_rows(block: Block, lattice: Lattice) -> sp.csr_matrix:
     return sp.csr_matrix(sp.hstack([block.x.astype(float), constant]))
 
 
-def private_targets(shards: Sequence[Shard]) -> Vector:
-    """Targets within their bound, zero for records that do not count: **private**, for local randomisers."""
+def private_targets(charge: Charge, shards: Sequence[Shard]) -> Vector:
+    """Targets within their bound, zero for records that do not count: **private**, for local randomisers.
+
+    Uses the charge.
+    """
+    use(charge)
     return np.concatenate([np.zeros(0), *(b.y for shard in shards for b in shard.blocks)])
 
 

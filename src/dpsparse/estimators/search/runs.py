@@ -52,13 +52,14 @@ class SearchData:
     carried: ColumnBounds | None
 
     @classmethod
-    def read(cls, probe: SparseLinear, X: object, y: object) -> SearchData:
+    def read(cls, probe: SparseLinear, X: object, y: object, units: object = None) -> SearchData:
         """Check shapes and types, and refuse missing values if that was asked for, as a fit does.
 
-        Messages name no row.
+        Messages name no row. `units` holds the id of each row, where the promise is made to what has one.
         """
         request, source, targets = probe.read_rows(X, y)
-        shape = request.shape(*source.shape, sparse=source.sparse, models=targets.models)
+        request, source = probe.with_units(request, source, units)
+        shape = request.shape(source.count, source.shape[1], sparse=source.sparse, models=targets.models)
         return cls(
             probe, request, source, targets, shape, carried_bounds(X if source.spread is None else source.spread)
         )
@@ -70,7 +71,7 @@ class SearchData:
     def request_of(self, model: SparseLinear) -> FitRequest:
         """What a candidate is asked on these rows: with their names, and with bounds that they brought along."""
         named = self.named(model)
-        return named.with_bounds(named.request(), self.carried)
+        return replace(named.with_bounds(named.request(), self.carried), unit=self.request.unit)
 
     def named(self, model: SparseLinear) -> SparseLinear:
         """The model with the names of the features."""
@@ -111,7 +112,7 @@ def best_run(
     from .search_file import stored_candidate
 
     randomness, tapes = opened.randomness, None if opened.tape is None else RunTapes(opened.tape)
-    fitting, scoring = split_holdout(data.X.shape[0], plan, opened, holdout)
+    fitting, scoring = split_holdout(data.X, plan, opened, holdout)
     facts, classes = data.facts(plan.validation_rows), data.targets.classes
     if classes is not None:
         facts = facts.with_(target=replace(facts.target, bound=float(classes.size - 1)))
@@ -156,14 +157,15 @@ def _one_run(opened: Session, tapes: RunTapes | None, number: int) -> Iterator[S
 
 
 def split_holdout(
-    rows: int, plan: SearchPlan, opened: Session, holdout: float | None
+    X: Records, plan: SearchPlan, opened: Session, holdout: float | None
 ) -> tuple[NDArray[np.intp] | slice, NDArray[np.intp] | slice]:
-    """Which rows fit and which score.
+    """Which rows fit and which score; all rows of a unit do the same.
 
     Guarantee
     ---------
     The split does not depend on what the rows hold. Replace-one: a fixed number of positions is
-    drawn without replacement; the record that is replaced stays at its position, hence in its part.
+    drawn without replacement; the record that is replaced stays at its position, hence in its part:
+    units stand in the order of their ids.
     Add-remove: each row has a coin of its own, so that a row that comes or goes moves no other.
     Given the split, neighbours differ in one part only, and the divergence of a run is that of its
     fit or that of its score; over the random split it is at most the larger of the two, since Renyi
@@ -173,11 +175,12 @@ def split_holdout(
         return slice(None), slice(None)
     generator = opened.generator("holdout")
     if plan.adjacency is Adjacency.ADD_REMOVE:
-        held = generator.random(rows) < holdout
+        held = generator.random(X.count) < holdout
     else:
-        held = np.zeros(rows, dtype=bool)
-        held[generator.permutation(rows)[: plan.validation_rows]] = True
-    return np.flatnonzero(~held), np.flatnonzero(held)
+        held = np.zeros(X.count, dtype=bool)
+        held[generator.permutation(X.count)[: plan.validation_rows]] = True
+    parts = (~held, held) if X.units is None else (X.units.of_units(~held), X.units.of_units(held))
+    return np.flatnonzero(parts[0]), np.flatnonzero(parts[1])
 
 
 def public_default(model: SparseLinear, data: SearchData, statement: Statement) -> SparseLinear:

@@ -15,7 +15,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ...accounting import FixedCost, PricedPlan
+from ...accounting import FixedCost, PricedPlan, cost_of_units
 from ...accounting.random_stopping import SearchCost, law_of
 from ...core import Budget, PrivacyError, ResumeError, checks
 from ...core.facts import Vector
@@ -32,12 +32,12 @@ from ...fitting import (
     warn_if_seeded,
 )
 from ...fitting.session import session
-from ...fitting.statement import charged_to, draft_search, refusals, state_best
+from ...fitting.statement import charged_to, draft_search, one_id, refusals, state_best
 from ...ledger import Ledger, LedgerArgument, check_ledger, refuse_own_ledger
 from ...oracles import Resume
 from ...rows.records import suppress_messages
 from ..display import StatementMixin
-from ..input_checks import refuse_fit_arguments, refuse_named_unit
+from ..input_checks import refuse_fit_arguments, without_column
 from ..linear import SparseLinear
 from .calibration import dearest_plan
 from .plan import PlannedRun, SearchPlan
@@ -265,7 +265,6 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, BaseEstimator):  # type:
                 "good. Leave intervals=None in the search, and fit what it "
                 "found once more with intervals='split'."
             )
-        refuse_named_unit(self.estimator, "the search")
         check_ledger(self.ledger, self.dataset, self.label, self.run_id)
         refuse_own_ledger(self.estimator, "the search")
 
@@ -327,8 +326,12 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, BaseEstimator):  # type:
 
     # ---------------------------------------------------------------------------------------------- fitting
 
-    def fit(self, X: object, y: object, **unsupported: object) -> Self:
-        """Search on private rows. Everything is planned, priced and drawn before a row is used."""
+    def fit(self, X: object, y: object, units: object = None, **unsupported: object) -> Self:
+        """Search on private rows. Everything is planned, priced and drawn before a row is used.
+
+        `units`, if given, holds the id of each row, or names the column of a frame that does: every run,
+        and the whole search, then promises to all rows with the same id together, and a holdout is of ids.
+        """
         refuse_fit_arguments(unsupported)
         from ...audit import check_pipeline
 
@@ -336,8 +339,9 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         self._check_parts()
         randomness = Randomness(self.random_state)
         refuse_rows_brought("the search", self.param_distributions, X, y)
-        data = SearchData.read(clone(self.estimator), X, y)
-        del X, y
+        X, units = without_column(X, units)
+        data = SearchData.read(clone(self.estimator), X, y, units)
+        del X, y, units
         plan, space = self._planned(data.shape, data)
         resume = Resume.of(self.resume, self.dataset, self.run_id)
         drawn = self._drawn(space, plan, randomness, resume)
@@ -346,14 +350,17 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         warn_if_seeded(randomness, "search")
         loss = data.request.loss
         shared = space.assumptions(self.estimator, data.facts(plan.training_rows))
-        said = (*data.targets.assumptions, *shared, *refusals(data.request.on_missing))
-        draft = draft_search(plan.bill, plan.delta, plan.run_rho, loss, plan.n_rows, said, secure=randomness.secure)
+        word = data.request.unit
+        said = (*data.targets.assumptions, *shared, *refusals(data.request.on_missing), *one_id(word))
+        draft = draft_search(
+            plan.bill, plan.delta, plan.run_rho, loss, plan.n_rows, said, secure=randomness.secure, unit=word
+        )
         models = [(parameters, self._candidate(parameters, plan)) for parameters in drawn]
         bar = ProgressBar("private search", None, visible=self.verbose)  # how many runs there are is secret
         # its payment starts also where no run was drawn: the ledger must not show that
         whole = session(
             self,
-            bill=plan.bill,
+            bill=cost_of_units(plan.bill, word),
             label="private search",
             delta=plan.delta,
             randomness=randomness,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence, Sized
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from os import PathLike
 from typing import NoReturn, Self, TypeAlias
@@ -16,6 +16,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ... import recipes
+from ...accounting import cost_of_units
 from ...core import (
     Adjacency,
     Budget,
@@ -27,6 +28,7 @@ from ...core import (
 )
 from ...core.mechanisms import Randomness
 from ...core.public_draws import repeatable
+from ...core.unit_words import ROW
 from ...fitting import FitPlan, Matrix, Shape, plan_fit, public_rows, refuse_doubtful, stated_budget, trial_run
 from ...fitting.counts import NOBODY_SAID
 from ...fitting.session import session
@@ -36,9 +38,11 @@ from ...ledger import Ledger, LedgerArgument, check_ledger, refuse_own_ledger
 from ...oracles import Resume
 from ...rows import Records
 from ...rows.declared import Bounded
+from ...rows.file_records import FileRecords
 from ...rows.records import suppress_messages
+from ...rows.units import read_units
 from ..display import StatementMixin
-from ..input_checks import open_clusters, refuse_fit_arguments, refuse_named_unit
+from ..input_checks import UNITS_IN_MEMORY, open_clusters, refuse_fit_arguments, shared_unit, without_column
 from ..linear import SparseLinear
 from .bounds import Bounds
 from .count import NoisyCount
@@ -302,24 +306,31 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
 
     # ---------------------------------------------------------------------------------------------- fitting
 
-    def fit(self, X: Matrix, y: object = None, **unsupported: object) -> Self:
-        """Fit all steps on private rows. The whole is checked and priced before the first query is sent."""
+    def fit(self, X: Matrix, y: object = None, units: object = None, **unsupported: object) -> Self:
+        """Fit all steps on private rows. The whole is checked and priced before the first query is sent.
+
+        `units`, if given, holds the id of each row, or names the column of a frame that does: all
+        steps then promise to all rows with the same id together. `unit` of any step is the word for it.
+        """
         refuse_fit_arguments(unsupported)
         resume = Resume.of(self.resume, self.dataset, self.run_id)
-        with repeatable(None if resume is None else resume.public_seed):
-            return self._fit(X, y, resume)
+        X, units = without_column(X, units)
+        priced = self.priced_steps().values()
+        word = shared_unit(priced, units)
+        with repeatable(None if resume is None else resume.public_seed), ExitStack() as stack:
+            for step in priced:
+                stack.enter_context(temporarily_set(step, unit=None if word == ROW else word))
+            return self._fit(X, y, units, word, resume)
 
-    def _fit(self, X: Matrix, y: object, resume: Resume | None) -> Self:
-        self.priced_steps()
-        for _, step in self.steps:
-            if isinstance(step, PrivateStep | SparseLinear):
-                refuse_named_unit(step, "a pipeline")
+    def _fit(self, X: Matrix, y: object, units: object, word: str, resume: Resume | None) -> Self:
         X, y = open_clusters(X, y)
+        if units is not None and isinstance(X, FileRecords):
+            raise DataError(UNITS_IN_MEMORY)
         texts = getattr(X, "ndim", None) == 1 or (
             isinstance(X, list | tuple) and all(isinstance(x, str) for x in X[:1])
         )
         raw = texts or isinstance(self.steps[0][1], TableEncoder)  # nobody made numbers of the records before
-        n_rows = self._public_rows(X)
+        n_rows = self._public_rows(X, units)
         start, bounds, absent = 0, None, None
         for name, step in self.steps:  # steps that ask nothing, up to the first that does
             if isinstance(step, PrivateStep | SparseLinear):
@@ -335,21 +346,21 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
         if not plan.alone:
             self._read_rows(source, y)
         if plan.alone:  # it pays for its own plan
-            statements = self._fit_steps(start, X, y, n_rows, bounds, plan)
+            statements = self._fit_steps(start, X, y, units, n_rows, bounds, plan)
             whole = state_pipeline(statements, epsilon=None, delta=plan.delta, accountant=None, free=plan.free)
         else:
             seeded = any(vars(step).get("random_state") is not None for _, step in self.steps)
             randomness = Randomness(0 if seeded else None)  # nothing is drawn from it: each step has its own
             with session(
                 self,
-                bill=plan.bill,
+                bill=cost_of_units(plan.bill, word),
                 label="private pipeline",
                 delta=plan.delta,
                 randomness=randomness,
                 nested=True,
                 resume=resume,
             ) as opened:
-                statements = self._fit_steps(start, X, y, n_rows, bounds, plan)
+                statements = self._fit_steps(start, X, y, units, n_rows, bounds, plan)
             whole = state_pipeline(
                 statements, epsilon=plan.epsilon, delta=plan.delta, accountant=plan.accountant, free=plan.free
             )
@@ -405,10 +416,18 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
         )
 
     def _fit_steps(
-        self, start: int, X: Matrix, y: object, n_rows: int | None, bounds: Bounds | None, plan: PipelinePlan
+        self,
+        start: int,
+        X: Matrix,
+        y: object,
+        units: object,
+        n_rows: int | None,
+        bounds: Bounds | None,
+        plan: PipelinePlan,
     ) -> list[Statement]:
         """Fit the steps from `start` on, each with its budget; returns what each priced one guaranteed."""
         statements, absent = [], None
+        told = {} if units is None else {"units": units}
         for name, step in self.steps[start:]:
             if not isinstance(step, PrivateStep | SparseLinear):
                 X, bounds, absent = self._free(name, step, X, y, bounds, absent, "empty")
@@ -430,13 +449,14 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
             with temporarily_set(step, **loan):
                 if isinstance(step, SparseLinear) and not plan.alone:  # its bounds may not have been foreseen
                     request, source = step.request(), Records.of(X)
-                    shape = request.shape(*source.shape, sparse=source.sparse, models=1)
+                    records = records_of(source.shape[0], units)
+                    shape = request.shape(records, source.shape[1], sparse=source.sparse, models=1)
                     refuse_local(plan_fit(request, shape))
                 if isinstance(step, SparseLinear) and self.dataset is not None:
                     step.alone()  # the pipeline's ledger counts
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", HopelessFitWarning)  # said before anything was paid
-                    step.fit(X, y)
+                    step.fit(X, y, **told)
             if isinstance(step, PrivateStep):  # its asks must not be taken for those of the model
                 asks = tuple(replace(ask, name=f"{name}: {ask.name}") for ask in step.statement_.asks)
                 statements.append(replace(step.statement_, asks=asks))
@@ -459,13 +479,13 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
         settings = {"adjacency": self.adjacency, "n_rows": self.n_rows, "feature_bound": 1.0, "row_norm": None}
         clone(self.steps[-1][1]).set_params(**settings, **self._target_arguments(foreseen=True)).read_rows(source, y)
 
-    def _public_rows(self, X: Sized) -> int | None:
-        """The public number of rows; None where a step counts them."""
+    def _public_rows(self, X: Sized, units: object) -> int | None:
+        """The public number of records; None where a step counts them."""
         adjacency = Adjacency.named(self.adjacency)
         if adjacency is Adjacency.ADD_REMOVE and self.n_rows is None:
             return None
         shape: tuple[int, ...] = getattr(X, "shape", ())  # texts come as a list
-        return public_rows(self.n_rows, adjacency, int(shape[0]) if len(shape) else len(X))
+        return public_rows(self.n_rows, adjacency, records_of(int(shape[0]) if len(shape) else len(X), units))
 
     @staticmethod
     def _free(
@@ -558,6 +578,11 @@ def make_private_pipeline(
     )
     pipeline.priced_steps()
     return pipeline
+
+
+def records_of(rows: int, units: object) -> int:
+    """How many records so many rows are: one each, or one for each id."""
+    return rows if units is None else read_units(units, rows).count
 
 
 def about_missing(step: BaseEstimator, choice: str) -> dict[str, str]:

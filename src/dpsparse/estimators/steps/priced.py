@@ -102,8 +102,7 @@ class PrivateStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
 
     def _public_rows(self, rows: Records) -> int:
         """The public number of records: rows, or units."""
-        found = rows.shape[0] if rows.units is None else rows.units.count
-        return public_rows(vars(self).get("n_rows"), Adjacency.named(self.adjacency), found)
+        return public_rows(vars(self).get("n_rows"), Adjacency.named(self.adjacency), rows.count)
 
     def _again(self, X: object) -> Records:
         """Rows to be transformed, checked in the same way; there may be no row."""

@@ -52,7 +52,7 @@ from .questions import (
     Weighted,
     WeightedGradient,
 )
-from .scores import Greedy, Magnitude, Score, Vertex
+from .scores import Greedy, Grouped, Magnitude, Score, Vertex
 
 __all__ = [
     "CellCounts",
@@ -72,6 +72,7 @@ __all__ = [
     "GradientChange",
     "Gram",
     "Greedy",
+    "Grouped",
     "GroupEnergies",
     "Hessian",
     "Indices",

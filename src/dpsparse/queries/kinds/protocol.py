@@ -14,11 +14,14 @@ from ...core.budget import Budget
 from ...core.facts import Clip, Facts, Vector
 from ...core.plan import Plan
 from ...core.statement import Receipt
+from ...ops import groups_of
 from .questions import (
+    Correlation,
     Count,
     Gradient,
     GradientChange,
     Indices,
+    IntervalContrast,
     MeanAbsolute,
     MeanLoss,
     MeanRowNorm,
@@ -30,7 +33,7 @@ from .questions import (
     SupportVotes,
     WeightedGradient,
 )
-from .scores import Score
+from .scores import Greedy, Grouped, Magnitude, Score
 
 #: An answer: numbers, or the positions that were selected.
 Released = NDArray[Any]
@@ -150,8 +153,31 @@ class Oracle(ABC):
         """The `count` candidates with the largest scores of the mean gradient at `w`, best first.
 
         The intercept is a candidate only of scores that treat it as one more coordinate (`Vertex`, `Greedy`).
+        Where columns have groups, those of `ops.groups_of(count)` groups.
         """
-        return np.asarray(self.answer(Select(Gradient(w, clip), score, count, excluded), ask), dtype=np.intp)
+        number = groups_of(count, self.facts.groups if isinstance(score, Magnitude | Greedy) else None)
+        return self.choose(Gradient(w, clip), score, number, ask, excluded)
+
+    def choose(
+        self,
+        of: Gradient | Correlation | IntervalContrast,
+        score: Score,
+        count: int,
+        ask: str,
+        excluded: Indices | None = None,
+    ) -> Indices:
+        """The candidates with the largest scores, best first: so many columns, or the columns of so many groups.
+
+        Groups of which a column is excluded are.
+        """
+        groups = self.facts.groups
+        if groups is None or not isinstance(score, Magnitude | Greedy):
+            return np.asarray(self.answer(Select(of, score, count, excluded), ask), dtype=np.intp)
+        grouped = Grouped(score, groups)
+        labels = grouped.labels(self.facts.dimension)
+        barred = None if excluded is None else np.unique(labels[excluded])
+        chosen = np.asarray(self.answer(Select(of, grouped, count, barred), ask), dtype=np.intp)
+        return np.concatenate([np.flatnonzero(labels == group) for group in chosen])
 
     def estimate(self, question: MinimiserQuery, *, ask: str) -> Vector:
         """A minimiser on a support, or labels that it gives."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...core.facts import Penalty, Vector
 
 
@@ -52,4 +55,25 @@ class Greedy:
     penalty: Penalty
 
 
-Score = Magnitude | Vertex | Greedy
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """Score groups of columns by the l2 norm of the scores of their columns.
+
+    Parameters
+    ----------
+    score : Magnitude or Greedy
+        Of single columns.
+    groups : array of int of shape (n_features,)
+        The group of each column, from 0 on. An intercept that is a candidate comes last, by itself.
+    """
+
+    score: Magnitude | Greedy
+    groups: NDArray[np.intp]
+
+    def labels(self, size: int) -> NDArray[np.intp]:
+        """The candidate that each of so many scores counts for."""
+        rest = int(self.groups.max(initial=-1)) + 1 + np.arange(size - self.groups.size)
+        return np.concatenate([self.groups, rest])
+
+
+Score = Magnitude | Vertex | Greedy | Grouped

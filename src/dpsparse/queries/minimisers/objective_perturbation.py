@@ -79,6 +79,7 @@ from collections.abc import Sequence
 from ...core.facts import Vector
 from ...rows.shard import Shard
 from ...rows.support_rows import restricted
+from ..charge import Charge, use
 from ..kinds import PerturbedMinimum
 from ..losses import Loss
 from .convex import convex
@@ -120,9 +121,12 @@ def perturbed_spec(
     return sensitivity, tilted, MinimiserSpec(tau, 2 * tau / public.ridge, question.support.size, finished, 2.0**12)
 
 
-def perturbed_minimum(
-    shards: Sequence[Shard], loss: Loss, question: PerturbedMinimum, tilt: Vector, tau: float
-) -> Vector:
-    """The approximate minimum under this tilt, to the public tolerance `tau`. **Private** until it has its noise."""
+def perturbed_minimum(charge: Charge, shards: Sequence[Shard], loss: Loss, tilt: Vector, tau: float) -> Vector:
+    """The approximate minimum under this tilt, to the public tolerance `tau`. **Private** until it has its noise.
+
+    Uses the charge.
+    """
+    use(charge)
+    question: PerturbedMinimum = charge.query
     rows = [restricted(shards, question.support, question.row_norm, shards[0].facts.n_rows)]
     return minimiser(Problem.of(rows, convex(loss), question.clip, question.ridge, tilt), tau)

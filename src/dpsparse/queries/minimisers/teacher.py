@@ -49,7 +49,8 @@ from ...core.errors import PrivacyError
 from ...core.facts import LARGEST_SIZE, SMALLEST_SIZE, Vector, in_range
 from ...rows.shard import Shard
 from ...rows.support_rows import restricted
-from ..kinds import Indices, MinimiserQuery, RidgeMinimum
+from ..charge import Charge, use
+from ..kinds import MinimiserQuery, RidgeMinimum
 from ..losses import Loss
 from .convex import convex
 from .estimate import MinimiserSpec
@@ -73,11 +74,13 @@ def ridge_spec(question: RidgeMinimum, loss: Loss, n_rows: int, strength: float)
     return spec.rounded_sensitivity, strength, spec
 
 
-def ridge_minimum(shards: Sequence[Shard], loss: Loss, question: RidgeMinimum, tau: float) -> Vector:
+def ridge_minimum(charge: Charge, shards: Sequence[Shard], loss: Loss, tau: float) -> Vector:
     """The teacher, or its labels of the public rows: **private** until it has its noise.
 
-    It is computed to the public tolerance `tau`.
+    It is computed to the public tolerance `tau`, and uses the charge.
     """
+    use(charge)
+    question: RidgeMinimum = charge.query
     rows = [restricted(shards, question.support, question.row_norm, shards[0].facts.n_rows)]
     problem = Problem.of(rows, convex(loss), question.clip, question.ridge, np.zeros(question.support.size))
     theta = minimiser(problem, tau)
@@ -95,8 +98,10 @@ def public_side(question: MinimiserQuery, loss: Loss, n_rows: int, tilt: float =
     return Public(question.clip, question.row_norm, question.ridge, curvature, question.support.size, n_rows, tilt)
 
 
-def exact_minimum(shards: Sequence[Shard], loss: Loss, support: Indices, ridge: float) -> Vector:
-    """The minimiser without clips or protection: for the exact oracle."""
-    rows = [restricted(shards, support, math.inf)]
-    problem = Problem.of(rows, convex(loss), None, ridge, np.zeros(support.size))
+def exact_minimum(charge: Charge, shards: Sequence[Shard], loss: Loss) -> Vector:
+    """The minimiser without clips or protection: for the exact oracle. Uses the charge."""
+    use(charge)
+    question: MinimiserQuery = charge.query
+    rows = [restricted(shards, question.support, math.inf)]
+    problem = Problem.of(rows, convex(loss), None, question.ridge, np.zeros(question.support.size))
     return minimiser(problem, 1e-9 * (1 + float(np.linalg.norm(problem.gradient(problem.tilt)))))

@@ -48,7 +48,7 @@ class Host(Protocol):
         ...
 
     def total(self, charge: Charge, loss: Loss) -> Integers:
-        """Sum of ``partial_sum(charge, shard, loss)`` over all shards: **private**. Refuses what is no charge."""
+        """Sum of ``partial_sum(charge, shard, loss)`` over all shards: **private**. Uses the charge."""
         ...
 
     def close(self) -> None:
@@ -65,10 +65,7 @@ def check_units(source: Records, facts: Facts) -> None:
 def refuse_units(source: Records, facts: Facts) -> None:
     """Refuse units on a host that does not sort rows by them."""
     if facts.by_unit or source.units is not None:
-        raise DataError(
-            "units are summed for rows in the memory of one machine. Leave memory_limit=None, and bring the "
-            "rows of a cluster to one machine."
-        )
+        raise DataError("units are summed for rows of one machine. Bring the rows of a cluster to one.")
 
 
 class Total:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.errors import DataError
 from ...core.facts import Facts, Vector
-from ...queries.charge import Charge
+from ...queries.charge import Charge, use
 from ...queries.losses import Loss
 from ...queries.sensitivity import Integers
 from ..lattice import Lattice
@@ -80,6 +80,7 @@ class ClusterHost:
 
     def total(self, charge: Charge, loss: Loss) -> Integers:
         """Sum of a part over all shards, wherever they are: **private**."""
+        use(charge)
         found = self._holding.ask(Message(charge, loss).packed())
         if isinstance(found, WorkerRefusal):
             raise DataError(found.message)

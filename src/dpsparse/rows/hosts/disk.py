@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from itertools import pairwise
 from typing import Any, NoReturn
 
@@ -10,17 +11,18 @@ import numpy as np
 
 from ...core.errors import DataError
 from ...core.facts import Facts, Vector
-from ...queries.charge import Charge
+from ...queries.charge import Charge, use
 from ...queries.losses import Loss
 from ...queries.rules import partial_sum
 from ...queries.sensitivity import Integers
 from ..block import Block, clip_and_quantise
+from ..grouped_rows import GroupedRows
 from ..lattice import BLOCK_ROWS, SHARD_ROWS, Lattice
 from ..records import Records
 from ..scratch import Scratch
 from ..scratch_rows import ScratchBlock, compact
 from ..shard import Shard
-from .base import Total, refuse_units
+from .base import Total, check_units
 from .memory_budget import MemoryBudget
 
 #: Called while rows are written to a scratch file, with the part of them that is done.
@@ -39,6 +41,7 @@ class DiskHost:
     Sums are the integers that `MemoryHost` gives: blocks are sanitised row by row, samples follow
     the global numbers of rows, and integers add up to the same sum however they are cut. How rows
     are cut follows from public facts and from how many entries rows hold; it shows in no answer.
+    Rows of units come unit by unit (`GroupedRows`), and pieces cut none.
     Rows are never brought together: `shards` is None, and statistics are refused.
 
     Parameters
@@ -55,7 +58,7 @@ class DiskHost:
     lattice : Lattice, optional
         That of all rows, where these are a part of them; default: made of `facts`.
     first_row : int
-        Number of the first of these rows among all.
+        Number of the first of these rows, or units, among all.
     """
 
     shards = None
@@ -78,11 +81,16 @@ class DiskHost:
         self.lattice = lattice or Lattice(facts)
         if source.sparse and not self.lattice.holds_zero:
             raise DataError("sparse rows hold zeros, so feature_bound must contain zero for every feature.")
-        refuse_units(source, facts)
-        room = MemoryBudget(facts, memory_limit, source.sparse)
+        check_units(source, facts)
+        room, targets = MemoryBudget(facts, memory_limit, source.sparse), np.asarray(y, dtype=float)
         self._scratch = Scratch(room.pinned)
         try:
-            self._shards = self._spill(source, np.asarray(y, dtype=float), room, tell, first_row)
+            if source.units is None:
+                self._shards = self._spill(source, targets, room, tell, first_row)
+                return
+            with closing(GroupedRows(source, room.piece_entries)) as rows:
+                order = source.units.order
+                self._shards = self._spill(source.regrouped(rows), targets[order], room, tell, first_row)
         except BaseException:
             self.close()
             raise
@@ -110,13 +118,14 @@ class DiskHost:
         self, source: Records, targets: Vector, room: MemoryBudget, tell: Tell | None, number: int
     ) -> tuple[Shard, ...]:
         """All rows on the disk, in parts for which a query can hold a number for each row."""
-        parts, first, stop = list[tuple[int, list[ScratchBlock]]](), 0, 0
+        parts, first, stop, records = list[tuple[int, list[ScratchBlock]]](), 0, 0, 0
         for block in self._blocks(source, targets, room, tell):
             if not parts or stop + block.count - first > min(room.shard_rows, SHARD_ROWS):
-                parts.append((stop, []))
+                parts.append((records, []))
                 first = stop
             parts[-1][1].append(block)
             stop += block.count
+            records += block.records
         each = room.kept / max(stop, 1)
         return tuple(
             Shard.of_blocks(self.lattice, blocks, number + start, each * sum(block.count for block in blocks))
@@ -125,6 +134,7 @@ class DiskHost:
 
     def total(self, charge: Charge, loss: Loss) -> Integers:
         """Sum of a part over all shards, one after the other: **private**."""
+        use(charge)
         total = Total(self.lattice.largest_total)
         for shard in self._shards:
             total.add(partial_sum(charge, shard, loss))

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.errors import DataError
 from ...core.facts import Facts, Vector
-from ...queries.charge import Charge
+from ...queries.charge import Charge, use
 from ...queries.losses import Loss
 from ...queries.rules import partial_sum
 from ...queries.sensitivity import Integers
@@ -52,6 +52,7 @@ class MemoryHost:
 
     def total(self, charge: Charge, loss: Loss) -> Integers:
         """Sum of a part over all shards, one after the other: **private**."""
+        use(charge)
         total = Total(self.lattice.largest_total)
         for shard in self.shards:
             total.add(partial_sum(charge, shard, loss))

@@ -46,6 +46,8 @@ KEPT_PER_ROW = 96
 ASIDE = 8
 #: Bytes of a row that is written to a scratch file: target, square, largest entry, mark, count.
 ASIDE_PER_ROW = 29
+#: Bytes of an entry of rows of units that is dealt before: value and index.
+DEALT = 12
 #: Bytes of memory below which nothing is checked.
 SMALL = 2**26
 #: What must be left of a limit for blocks of rows: below this, reading would be all that a fit does.
@@ -82,6 +84,7 @@ def refuse_beyond_memory(source: Records, facts: Facts) -> None:
 def refuse_beyond_disk(source: Records) -> None:
     """Refuse rows for which the disk has no space."""
     needed = source.entries * ASIDE + source.shape[0] * ASIDE_PER_ROW
+    needed += 0 if source.units is None else source.entries * DEALT
     if needed > shutil.disk_usage(scratch_folder()).free:
         raise DataError(
             f"the disk of {scratch_folder()} has no space for a scratch file of the rows. Free some, or name "

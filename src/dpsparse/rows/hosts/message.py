@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import PrivacyError
-from ...queries.charge import NO_CHARGE, Charge
+from ...queries.charge import Charge
 from ...queries.losses import Loss
 from ...queries.sensitivity import Sensitivity, SumSpec
 
@@ -33,10 +32,6 @@ class Message:
 
     charge: Charge
     loss: Loss
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.charge, Charge):
-            raise PrivacyError(NO_CHARGE)
 
     def packed(self) -> bytes:
         """In few bytes.

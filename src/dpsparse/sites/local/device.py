@@ -12,6 +12,7 @@ import numpy as np
 from ...core import PrivacyError
 from ...core.facts import Clip
 from ...core.mechanisms import Randomness
+from ...oracles.local import person_charge
 from ...queries.kinds import Gradient, RandomizedLabels
 from ...queries.rules import contributions
 from ...rows.hosts import MemoryHost
@@ -130,17 +131,16 @@ class Device(Participant[Protocol, Task]):
             raise PrivacyError("this device has answered a round already, and answers no second one.")
         self._spoken = True
         self._memory.claim_answer(self._claim, *self._allowed)
-        name = self._terms.plan.asks[0].name
+        question = RandomizedLabels() if self.protocol.labels else Gradient(asked.w, Clip(asked.radius))
+        charge = person_charge(question, self._terms)
         if self.protocol.labels:
-            randomiser = self._terms.randomiser(RandomizedLabels(), name)
-            values = self._terms.label_reports(randomiser, private_targets(self._host.shards), self._randomness)
+            values = self._terms.label_reports(
+                charge.spec, private_targets(charge, self._host.shards), self._randomness
+            )
             identifier = int(self._number or 0).to_bytes(16, "little")
         else:
-            clip = Clip(asked.radius)
-            question = Gradient(asked.w, clip)
-            randomiser = self._terms.randomiser(question, name)
-            [own] = contributions(question, self._host.shards[0], self._loss, np.ones(1, dtype=bool))
-            values = randomiser.reports(own, self._randomness)
+            [own] = contributions(charge, self._host.shards, self._loss, np.ones(1, dtype=bool))
+            values = charge.spec.reports(own, self._randomness)
             identifier = os.urandom(16)
         return Report(self.protocol.identity, asked.round, identifier, values.ravel()).to_bytes()
 

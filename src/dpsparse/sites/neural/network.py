@@ -26,7 +26,7 @@ from .gradients import LARGEST_CLIP, SMALLEST_CLIP, RowGradients, to_vector
 from .oracle import NetworkOracle, descend, gradients_plan
 from .targets import LOSSES, example_target, private_rows
 
-TESTED = "that the network treats every row by itself was tested on synthetic rows, and is not proven"
+TESTED = "that the network treats each row separately was tested on synthetic rows and is not proven"
 TESTED_BITS = "differences in the last bits of its floats between kinds of processors are not covered"
 
 

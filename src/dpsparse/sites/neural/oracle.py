@@ -26,6 +26,7 @@ from ...core.statement import Receipt
 from ...ops import hard_threshold
 from ...oracles import Gate, PaymentLike
 from ...oracles.client_updates import ClippedMeanNoise
+from ...queries.charge import use
 from ...queries.kinds import Gradient
 from .gradients import UNITS, RowGradients
 
@@ -99,6 +100,7 @@ class NetworkOracle:
     def gradient(self, w: Vector) -> Vector:
         """Charge, add up, protect, divide by what is public."""
         charge = self._gate.next(Gradient(w, Clip(self._clip)), "gradient")
+        use(charge)
         taking = self._rows.known.copy()
         if charge.sample is not None:
             taking &= charge.sample.mask(0, taking.size)
