@@ -9,7 +9,7 @@ Cases use the public face alone (estimators, recipes, pipeline, search, score, s
 Each case keeps four digests: `coef` (coefficients and intercept), `path` (released iterates), `asks` (what was drawn: kind, times, scale and
 sensitivity of the noise, in order) and `words` (the statement as text). A change that only moves code keeps all four; one that renames asks or rewords
 statements may change `asks` or `words` and must say so; `coef` and `path` change only where the text of the change says why.
-Made-up rows only. About 350 cases, 75 s of CPU on one core. Dask, pyarrow, pandas and polars must be installed.
+Synthetic rows only. About 350 cases, 75 s of CPU on one core. Dask, pyarrow, pandas and polars must be installed.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ Case = Callable[[], Digests]
 ACCEPTED = ("unproven", "known-design")
 
 
-# ------------------------------------------------------------------------------------------------ made-up rows
+# ------------------------------------------------------------------------------------------------ synthetic rows
 
 
 class Rows:
-    """One made-up table in many forms: values are multiples of 1/64, so that every form holds them exactly."""
+    """One synthetic table in many forms: values are multiples of 1/64, so that every form holds them exactly."""
 
     def __init__(self, n: int, d: int, seed: int, density: float = 1.0) -> None:
         rng = np.random.default_rng(seed)
@@ -152,7 +152,7 @@ def estimator(task: str, recipe: Any, **more: Any) -> Any:
 
 
 def exact(rows: Rows, name: str) -> Digests:
-    """Exact noise has no seed, and later asks follow earlier answers: the promise and the kinds of noise, and not what came out."""
+    """Exact noise has no seed, and later asks follow earlier answers: the guarantee and the kinds of noise, and not what came out."""
     stated = estimator("number", name, noise="exact", random_state=None, accept=()).fit(rows.X, rows.number).statement_
     return {"asks": digest(stated.epsilon, stated.delta, sorted({str(ask.noise) for ask in stated.asks}))}
 

@@ -6,7 +6,7 @@
     python size.py --tiers tiers.json                                         # and code lines of files by patterns: {"kernel": ["core/*", ...]}
 
 `limits.json` holds {"trusted_code": 9000, "code:rows": 3500, ...}: names as they are printed, or code lines of a package. Counted by `ast` and `tokenize`; nothing is imported but for the trace,
-which fits one made-up table (2000 x 200, auto) in a process of its own and counts the functions of the package that are called.
+which fits one synthetic table (2000 x 200, auto) in a process of its own and counts the functions of the package that are called.
 Every number is a fact about files; whether it is good is said by the limits.
 """
 

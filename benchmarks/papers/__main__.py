@@ -21,8 +21,8 @@ from pathlib import Path
 import numpy as np
 
 from dpsparse.report.bench import Results, ScaledStudy, run_study
-from dpsparse.report.bench.find import studies
 from dpsparse.report.bench.results import Journal
+from dpsparse.report.bench.study import studies
 
 from . import pages
 from .recheck import recheck

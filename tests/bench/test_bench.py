@@ -156,7 +156,7 @@ def test_claims_may_compare_places_and_say_on_par():
 
 
 def test_the_text_shows_grids_at_their_best_and_no_points_of_curves():
-    from dpsparse.report.bench.text import single_number_metrics, table
+    from dpsparse.report.bench.results import single_number_metrics, table
 
     found = Results(
         "toy",

@@ -26,7 +26,7 @@ def test_a_central_recipe_finds_the_model_over_sites(recipe):
     assert np.flatnonzero(model.coef_).tolist() == np.flatnonzero(TRUTH).tolist()
     assert model.statement_.n_rows == 600
     assert model.statement_.epsilon <= 50.0
-    assert "at least 3 of the 3 sites are asked the same questions" in model.statement_.assumptions[0]
+    assert "at least 3 of the 3 sites are asked the same queries" in model.statement_.assumptions[0]
     assert "anyone who sees the integers of single sites" in model.statement_.details()
 
 

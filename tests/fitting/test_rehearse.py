@@ -332,8 +332,8 @@ LEAKS = {
     "keeps": (KeepsTheOracle(), "^keeps: the solver keeps its oracle"),
     "fails": (Fails(), "fails on synthetic rows, before private ones came and before anything was paid: KeyError"),
     "too much": (ReturnsTooMuch(), r"must return 5 numbers, one for each coordinate, got an array of shape \(6,\)"),
-    "a clip that changes": (ChangesItsClip(), "a question holds something of type Lying"),
-    "a number that lies": (LiesAboutANumber(), "a question holds something of type LyingNumber"),
+    "a clip that changes": (ChangesItsClip(), "a query holds something of type Lying"),
+    "a number that lies": (LiesAboutANumber(), "a query holds something of type LyingNumber"),
     "plans by the clock": (PlansByTheClock(), "^plan: it plans differently a second time"),
 }
 

@@ -12,7 +12,7 @@ import dpsparse
 from dpsparse.algorithms import constants as package
 from dpsparse.algorithms.constants import Constants, constants
 from dpsparse.algorithms.polish_schedule import Rule as PolishRule
-from dpsparse.recipes.dual_averaging import Rule as AveragingRule
+from dpsparse.recipes.dual_averaging import AveragingRule
 
 BASE = Path(dpsparse.__file__).parent
 FILES = sorted(Path(package.__file__).parent.glob("*.toml"))

@@ -18,9 +18,8 @@ from benchmarks.papers.study import FirstSeeds, PaperStudy
 from dpsparse import recipes
 from dpsparse.core import BudgetError
 from dpsparse.report.bench import Cell, Results, run_study
-from dpsparse.report.bench.find import studies
 from dpsparse.report.bench.results import Journal
-from dpsparse.report.bench.study import GRID
+from dpsparse.report.bench.study import GRID, studies
 
 STUDIES = studies()
 

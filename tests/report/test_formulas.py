@@ -12,7 +12,7 @@ from dpsparse.report.planner.formulas import (
     Case,
     beyond_hope,
     both_odds,
-    constants,
+    calibration,
     intercept_noise,
     margin,
     part,
@@ -37,7 +37,7 @@ def case(kind, **changes):
 @pytest.mark.parametrize("kind", CASES)
 def test_every_kind_has_constants_and_spreads(kind):
     assert case(kind).kind == kind
-    found = constants()[kind]
+    found = calibration()[kind]
     for name, spread in found["spread"].items():
         if kind.endswith("documents") and name.startswith("coefficients"):
             assert spread is None
@@ -51,7 +51,7 @@ def test_every_kind_has_constants_and_spreads(kind):
 @pytest.mark.parametrize("kind", CASES)
 @pytest.mark.parametrize("what", [0, 1], ids=["excess", "coefficients"])
 def test_more_rows_and_more_budget_never_hurt(kind, what):
-    k = constants()[kind]["constants"]
+    k = calibration()[kind]["constants"]
     by_rows = [both_odds(case(kind, n_rows=n), 0.6, k)[what] for n in (100, 1000, 10_000, 10**6)]
     by_budget = [both_odds(case(kind, rho=r, mu=math.sqrt(2 * r)), 0.6, k)[what] for r in (1e-3, 0.1, 1.0)]
     for odds in (by_rows, by_budget):
@@ -60,13 +60,13 @@ def test_more_rows_and_more_budget_never_hurt(kind, what):
 
 @pytest.mark.parametrize("kind", CASES)
 def test_more_features_never_help(kind):
-    k = constants()[kind]["constants"]
+    k = calibration()[kind]["constants"]
     odds = [both_odds(case(kind, n_features=d), 0.6, k)[0] for d in (100, 1000, 10_000)]
     assert odds == sorted(odds)
 
 
 def test_errors_are_positive_rise_with_the_level_and_end_at_the_worst():
-    spread = constants()["select_polish regression"]["spread"]["excess convention"]
+    spread = calibration()["select_polish regression"]["spread"]["excess convention"]
     for odds in np.geomspace(1e-6, 1e30, 30):
         values = [part(float(odds), spread, level, 0.6) for level in LEVELS]
         assert values[0] > 0
@@ -82,14 +82,14 @@ def test_a_spread_is_interpolated_between_knots():
 
 @pytest.mark.parametrize("signal", [0.02, 0.2, 0.9])
 def test_a_fit_that_finds_nothing_exceeds_the_constant_by_the_same_part_of_it_at_any_signal(signal):
-    spread = constants()["tables regression"]["spread"]["excess signal"]
+    spread = calibration()["tables regression"]["spread"]["excess signal"]
     lost = part(1e30, spread, 0.95, signal)
     assert 1 - signal * (1 - lost) == pytest.approx(1 + spread["over"][-1])
 
 
 def test_narrow_columns_cost_accuracy_in_tables():
     for kind in ("tables regression", "tables classes"):
-        k = constants()[kind]["constants"]
+        k = calibration()[kind]["constants"]
         narrow, wide = (both_odds(case(kind, n_features=10, scale=scale), 0.3, k)[0] for scale in (0.3, 1.0))
         assert narrow > 1.2 * wide
 
@@ -126,5 +126,5 @@ def test_very_few_rows_are_beyond_hope_and_many_are_not():
 
 def test_a_rarer_class_is_harder_to_learn():
     for kind in ("select_polish classes", "dual_averaging classes", "dual_averaging documents"):
-        k = constants()[kind]["constants"]
+        k = calibration()[kind]["constants"]
         assert both_odds(case(kind, base_rate=0.05), 0.6, k)[0] > 1.5 * both_odds(case(kind), 0.6, k)[0]

@@ -240,7 +240,7 @@ def test_a_disk_without_room_is_refused_before_anything_is_paid(monkeypatch, lit
         dataset="trial",
         memory_limit="40MB",
     )
-    with pytest.raises(DataError, match=r"no room to put the rows aside.*TMPDIR"):
+    with pytest.raises(DataError, match=r"no space for a scratch file of the rows.*TMPDIR"):
         model.fit(X, y)
     assert not ledger.entries("trial")
 

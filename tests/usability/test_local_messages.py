@@ -27,7 +27,7 @@ def rows_must_not_be_read(monkeypatch):
     [
         (
             {"recipe": "ldp_iht", "adjacency": "add-remove", "n_rows": 60},
-            "whoever collects the reports sees who reports.*Use adjacency='replace-one'",
+            "the collector of reports sees who reports.*Use adjacency='replace-one'",
         ),
         ({"recipe": "label_ldp_iht", "adjacency": "add-remove", "n_rows": 60}, "Use adjacency='replace-one'"),
         ({"recipe": "ldp_iht", "epsilon": 1e-12, "sparsity": 2}, "finite epsilon of at least 1e-09"),

@@ -34,6 +34,10 @@ MIXES = KnownStep(
     "mixes rows: what it makes of a row depends on the other rows, as synthetic rows show",
     "Write it as a function of one row, with public constants in place of anything that is taken over rows.",
 )
+#: A class with the name of one of scikit-learn's, from elsewhere.
+NOT_SKLEARN = KnownStep(
+    "unknown", "is not scikit-learn's own, and what it does with the rows is not known", "Use scikit-learn's own."
+)
 
 #: Fitted steps that look up each cell of a row by itself, and refuse what they do not know: synthetic
 #: rows cannot try them.
@@ -225,23 +229,10 @@ def _findings(estimator: BaseEstimator, path: str, public: tuple[str, ...]) -> I
     """Findings about an estimator that ends in a model."""
     name = _known_name(estimator)
     if not _holds_private(estimator):
-        yield _finding(
-            estimator,
-            path,
-            KnownStep(
-                "unknown", "holds no model of dpsparse, so nothing here is private", "Put a private model into it."
-            ),
-        )
+        cause = "holds no model of dpsparse, so nothing here is private"
+        yield _finding(estimator, path, KnownStep("unknown", cause, "Put a private model into it."))
     elif name in ("Pipeline", "TransformedTargetRegressor") and not (_sklearn(estimator) or _ours(estimator)):
-        yield _finding(
-            estimator,
-            path,
-            KnownStep(
-                "unknown",
-                "is not scikit-learn's own, and what it does with the rows is not known",
-                "Use scikit-learn's own.",
-            ),
-        )
+        yield _finding(estimator, path, NOT_SKLEARN)
     elif name == "Pipeline":
         yield from _steps(estimator, path, public)
     elif name == "TransformedTargetRegressor":
@@ -288,15 +279,7 @@ def _transformer(step: BaseEstimator, path: str, public: tuple[str, ...]) -> Ite
     ):
         return
     if name in CONTAINERS and not _sklearn(step):
-        yield _finding(
-            step,
-            path,
-            KnownStep(
-                "unknown",
-                "is not scikit-learn's own, and what it does with the rows is not known",
-                "Use scikit-learn's own.",
-            ),
-        )
+        yield _finding(step, path, NOT_SKLEARN)
     elif name == "Pipeline":
         for inner_name, inner in step.steps:
             yield from _transformer(inner, _join(path, inner_name), public)

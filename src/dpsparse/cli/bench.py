@@ -93,7 +93,7 @@ def bench(
       dpsparse bench --recipe mine.py --recipe dp_ight --recipe auto --data mine.npz \\
           --task regression --feature-bound 1 --target-bound 2 --sparsity 5
     """
-    from ..report.bench.find import find_study, studies
+    from ..report.bench.study import find_study, studies
 
     if listed:
         known = {one: study.title for one, study in studies().items()}
@@ -185,8 +185,8 @@ def _run(study: Study, journal: Path, processes: int, prepare: list[Path], quiet
 
 
 def _print(study: Study, results: Results, table: Path, as_json: bool) -> None:
-    from ..report.bench.text import single_number_metrics, verdicts
-    from ..report.bench.text import table as lines
+    from ..report.bench.results import single_number_metrics, verdicts
+    from ..report.bench.results import table as lines
 
     if as_json:
         decided = {str(claim): results.verdict(claim) for claim in study.claims()}

@@ -45,7 +45,7 @@ def recipes(name: str | None, as_json: bool) -> None:
             "type": " or ".join("none" if one is type(None) else one.__name__ for one in types_of(kind, field)),
             "default": default_of(field),
         }
-        for field in fields(kind)  # type: ignore[arg-type]
+        for field in fields(kind)
     ]
     if as_json:
         print_json({"recipe": kind.name, "private": kind.private, "fields": table, "text": known.describe(name)})

@@ -57,7 +57,7 @@ def set_fields(name: str, given: Sequence[str], auxiliary: Path | None) -> str |
     if not given and auxiliary is None:
         return name
     kind = recipes.get(name)
-    known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
+    known = {field.name: field for field in fields(kind)}
     chosen: dict[str, Any] = {}
     for text in given:
         key, sign, value = text.partition("=")
@@ -72,7 +72,7 @@ def set_fields(name: str, given: Sequence[str], auxiliary: Path | None) -> str |
         if "auxiliary" not in known:
             raise Refusal(f"--auxiliary belongs to recipes with public rows, and {name!r} takes none.")
         chosen["auxiliary"] = public_matrix(auxiliary)
-    return replace(kind(), **chosen)  # type: ignore[type-var]
+    return replace(kind(), **chosen)
 
 
 def default_of(field: Field[Any]) -> object:

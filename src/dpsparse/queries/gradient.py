@@ -125,7 +125,7 @@ def contributions(
     *,
     sparse: bool = False,
 ) -> Iterator[Matrix]:
-    """Gradients of the chosen rows, each clipped to its clip, some rows at a time: **private**, for local randomisers.
+    """Gradients of the chosen rows, each clipped, some rows at a time: **private**, for local randomisers.
 
     `chosen` says of every row whether it answers. `sparse`: rows that are stored sparse and
     unshifted come as CSR matrices. Uses the charge.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Self, TypeGuard
+from dataclasses import Field
+from typing import Any, ClassVar, Self, TypeGuard
 
 import numpy as np
 
@@ -37,6 +38,8 @@ class Recipe(ABC):
         has a model against the rest.
     """
 
+    #: Recipes are dataclasses, whose fields are their settings.
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     name: ClassVar[str]
     private: ClassVar[bool]
     penalties: ClassVar[tuple[str, ...]] = ("l2",)

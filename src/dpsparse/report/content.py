@@ -26,8 +26,8 @@ from .evidence import (
     caveat_checks,
     cells_checks,
     file_check,
+    guarantee_check,
     ledger_check,
-    promise_check,
     score_check,
     settings_check,
     usefulness_check,
@@ -114,7 +114,7 @@ def report_of(
     payment, extract = ledger_check(statement, ledger)
     verdict = decide(
         [
-            promise_check(statement),
+            guarantee_check(statement),
             file_check(digest, edited),
             settings_check(model, inner, statement, planned),
             *caveat_checks(statement),

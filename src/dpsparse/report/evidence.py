@@ -21,7 +21,7 @@ from .verdict import ReleaseCheck, Status
 TOLERANCE = 1e-6
 
 
-def promise_check(statement: Statement) -> ReleaseCheck:
+def guarantee_check(statement: Statement) -> ReleaseCheck:
     """Whether there is a guarantee, and which."""
     if not statement.private:
         said = "It carries no guarantee for anyone in the data. The caveats say why."

@@ -148,14 +148,14 @@ def candidate(estimator: SparseLinear, parameters: Mapping[str, object]) -> Spar
     made: SparseLinear = clone(estimator).set_params(**own)
     if of_recipe:
         recipe = recipes.make(made.recipe)
-        missing = sorted(of_recipe.keys() - {field.name for field in fields(recipe)})  # type: ignore[arg-type]
+        missing = sorted(of_recipe.keys() - {field.name for field in fields(recipe)})
         if missing:
-            known = [field.name for field in fields(recipe)]  # type: ignore[arg-type]
+            known = [field.name for field in fields(recipe)]
             raise ValueError(
                 f"recipe {recipe.name!r} has no field {missing[0]!r}; it has {', '.join(known) or 'none'}. "
                 "Name the recipe in the estimator, or give a list of dictionaries, one for each recipe."
             )
-        made.set_params(recipe=replace(recipe, **of_recipe))  # type: ignore[type-var]
+        made.set_params(recipe=replace(recipe, **of_recipe))
     return made
 
 

@@ -83,8 +83,8 @@ class NoisyCount(PrivateStep):
     def fit(self, X: object, y: object = None, units: object = None) -> Self:
         """Count, with noise. The query is priced before rows are counted.
 
-        `units`, if given, holds the id of each row, or names the column of a frame that does: the guarantee is
-        then made to all rows with the same id, and every id counts alike.
+        `units`, if given, holds the id of each row, or names the column of a frame that does: the guarantee
+        then protects all rows with the same id, and every id counts alike.
         """
         if Adjacency.named(self.adjacency) is not Adjacency.ADD_REMOVE:
             raise PrivacyError(

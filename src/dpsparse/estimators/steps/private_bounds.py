@@ -244,8 +244,8 @@ class PrivateBounds(PrivateStep):
     def fit(self, X: object, y: object = None, units: object = None) -> Self:
         """Find the bounds. The queries are priced before a row is used.
 
-        `units`, if given, holds the id of each row, or names the column of a frame that does: the guarantee is
-        then made to all rows with the same id, and every id counts alike.
+        `units`, if given, holds the id of each row, or names the column of a frame that does: the guarantee
+        then protects all rows with the same id, and every id counts alike.
         """
         rows = self._rows(X, units)
         d = int(rows.shape[1])

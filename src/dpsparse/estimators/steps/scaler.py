@@ -116,8 +116,8 @@ class PrivateScaler(PrivateStep):
     def fit(self, X: object, y: object = None, units: object = None) -> Self:
         """Learn the scales. The query is priced before a row is used; targets are not.
 
-        `units`, if given, holds the id of each row, or names the column of a frame that does: the guarantee is
-        then made to all rows with the same id, and every id counts alike.
+        `units`, if given, holds the id of each row, or names the column of a frame that does: the guarantee
+        then protects all rows with the same id, and every id counts alike.
         """
         rows = self._rows(X, units)
         d = int(rows.shape[1])
