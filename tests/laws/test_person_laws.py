@@ -10,7 +10,6 @@ import scipy.sparse as sp
 
 from builders import charge_for, checked, whole_sum
 from dpsparse.core import Adjacency, PrivacyError
-from dpsparse.core.errors import DataError
 from dpsparse.core.facts import Clip, Facts
 from dpsparse.losses import Logistic, Squared
 from dpsparse.queries import choices, inference, unit_sums
