@@ -93,6 +93,17 @@ def test_what_takes_no_units_on_a_cluster_refuses_them(client):
         PrivateScaler(feature_bound=1.0).fit(rows, units=ids)
 
 
+def test_a_limit_that_is_too_small_says_nothing_of_the_number_of_rows(client):
+    said = []
+    for times in (1, 40):
+        X, y, ids = (np.repeat(v, times, axis=0) for v in visits())
+        rows, targets, whose = (da.from_array(v, chunks=(60 * times, *v.shape[1:])) for v in (X, y, ids))
+        with pytest.raises(DataError, match="memory_limit is too small") as refusal:
+            regressor(memory_limit="1MB").fit(rows, targets, units=whose)
+        said.append(str(refusal.value))
+    assert said[0] == said[1]
+
+
 # ------------------------------------------------------------------------------------------------ one part for each unit
 
 

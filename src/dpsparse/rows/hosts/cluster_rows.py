@@ -276,7 +276,7 @@ def check_memory(rows: ClusterRows, facts: Facts, limit: int | None) -> None:
     """Refuse a limit within which a worker's share of the parts could not be built, from public numbers."""
     if limit is None:
         return
-    largest = facts.with_(n_rows=max([1, *rows.counts]))
+    largest = facts if facts.by_unit else facts.with_(n_rows=max([1, *rows.counts]))  # rows of units are not told
     needed = _parts_each(rows) * MemoryBudget(largest, UNLIMITED, rows.sparse).least
     if limit < needed:
         raise DataError(

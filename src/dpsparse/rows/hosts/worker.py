@@ -298,7 +298,7 @@ def build(raw: RawPart, order: BuildSpec, own: PartSpec) -> Sequence[Shard]:
     lattice, targets = order.lattice, own.targets.astype(float)
     if source.shape != (targets.size, lattice.facts.n_features):
         raise DataError(CHANGED)
-    facts = lattice.facts.with_(n_rows=max(1, targets.size))
+    facts = lattice.facts if lattice.facts.by_unit else lattice.facts.with_(n_rows=max(1, targets.size))
     if order.limit is not None and memory_needed(source, facts) > order.limit:
         return DiskHost(source, targets, facts, order.limit, lattice=lattice, first_row=own.first_row).parts
     return build_shards(lattice, source, targets, first_row=own.first_row)
