@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -137,7 +138,7 @@ def test_rounded_scores_move_more_than_exact_ones_and_within_what_is_stated():
         worst = max(worst, float(np.ptp(found[0] - found[1])) * choices.PARTS)
     assert worst <= 2 * choices.PARTS * choices.UNIT_SPREAD
     ends = [-2 * one, -1, one + 1], [-one, one - 1, 2 * one + 1]  # both ends of a cell move by one record
-    exact = [[min(0, b, -a) for a, b in zip(e, e[1:], strict=False)] for e in ends]
+    exact = [[min(0, b, -a) for a, b in pairwise(e)] for e in ends]
     rounded = [choices.rounded_scores(list(e)) for e in ends]
     assert np.ptp(np.subtract(*rounded)) * choices.PARTS * WEIGHTS > np.ptp(np.subtract(*exact)), "rounding counts"
 
