@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -124,6 +125,22 @@ def test_three_hundred_whole_persons_move_no_answer_beyond_its_reach(relation):
     found = largest(PATIENTS, relation, list(QUESTIONS), pairs=300)
     print(found)
     assert max(found.values()) <= 1 + 1e-12, found
+
+
+def test_rounded_scores_move_more_than_exact_ones_and_within_what_is_stated():
+    """Scores of units are rounded down: their differences move by up to 2 and two steps of it, and never further."""
+    rng, worst = np.random.default_rng(8), 0
+    one = WEIGHTS * choices.PARTS
+    for _ in range(2000):
+        base = np.cumsum(np.r_[-rng.integers(5) * one, rng.integers(0, one, 6)])
+        moved = base + np.clip(np.cumsum(rng.integers(-one, one, 7)), -one, one)
+        found = [choices.rounded_scores([int(end) for end in ends]) for ends in (base, moved)]
+        worst = max(worst, float(np.ptp(found[0] - found[1])) * choices.PARTS)
+    assert worst <= 2 * choices.PARTS * choices.UNIT_SPREAD
+    ends = [-2 * one, -1, one + 1], [-one, one - 1, 2 * one + 1]  # both ends of a cell move by one record
+    exact = [[min(0, b, -a) for a, b in pairwise(e)] for e in ends]
+    rounded = [choices.rounded_scores(list(e)) for e in ends]
+    assert np.ptp(np.subtract(*rounded)) * choices.PARTS * WEIGHTS > np.ptp(np.subtract(*exact)), "rounding counts"
 
 
 def test_a_person_with_more_rows_than_a_block_holds_is_bounded_too():

@@ -54,7 +54,10 @@ def open_rows_in_files(X: Any, y: Any, request: FitRequest) -> tuple[Any, Any]:
 
 
 #: What is said where units cannot be sorted.
-UNITS_IN_MEMORY = "units are not sorted on a cluster yet. Bring the rows to one machine: to its memory, or to its disk."
+UNITS_IN_MEMORY = (
+    "on a cluster units are taken by fit of SparseRegressor and SparseClassifier alone, without intervals, for "
+    "collections of Dask. Bring the rows to one machine: to its memory, or to its disk."
+)
 
 
 def without_column(X: Any, units: Any) -> tuple[Any, Any]:

@@ -28,6 +28,7 @@ from ..queries.losses import user_defined
 from ..recipes import built_in
 from ..rows import Records, read_bounds, refuse_missing
 from ..rows.declared import ColumnBounds, declared_bounds
+from ..rows.hosts.clusters import open_cluster_rows
 from ..rows.margins import served
 from ..rows.missing import AT_PREDICTION
 from ..rows.units import read_units
@@ -239,6 +240,8 @@ class SparseLinear(ShapesMixin, StatementMixin, BaseEstimator):  # type: ignore[
             raise TypeError("the target was given twice, as y and as target. Leave one of them out.")
         y = target if y is None else y
         X, units = without_column(X, units)
+        if units is not None:
+            X, y = open_cluster_rows(X, y, units=units)
         request, source, targets = self.read_rows(X, y)
         request, terms = read_terms(request, given, targets)
         source = source if terms is None else source.with_terms(terms)
@@ -262,9 +265,11 @@ class SparseLinear(ShapesMixin, StatementMixin, BaseEstimator):  # type: ignore[
                     f"fit(X, y, units=ids), one for each row; or leave unit=None."
                 )
             return request, source
-        if source.spread is not None:
-            raise DataError(UNITS_IN_MEMORY)
         word = PERSON if request.unit == ROW else request.unit
+        if source.spread is not None:
+            if source.spread.units is None or request.intervals is not None:
+                raise DataError(UNITS_IN_MEMORY)
+            return replace(request, unit=word), source
         return replace(request, unit=word), source.by_unit(read_units(units, source.shape[0]))
 
     def __sklearn_clone__(self) -> Self:

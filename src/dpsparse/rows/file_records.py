@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -76,6 +77,11 @@ class ClusterRecords(FileRecords, Protocol):
     @property
     def missing(self) -> bool:
         """Whether any cell is no finite number; nothing but a refusal for comfort depends on it."""
+        ...
+
+    @property
+    def units(self) -> Sequence[int] | None:
+        """How many units each part has; None: every row is a record."""
         ...
 
     def margins(self, coef: Vector, intercept: Vector, bounds: RowBounds | None) -> Vector:

@@ -115,8 +115,16 @@ class Records:
         return found
 
     @property
+    def by_units(self) -> bool:
+        """Whether rows say whose they are, or stand unit by unit."""
+        spread = self.spread is not None and self.spread.units is not None
+        return spread or self.units is not None or self.starts is not None
+
+    @property
     def count(self) -> int:
         """How many records there are: rows, or units."""
+        if self.spread is not None and self.spread.units is not None:
+            return sum(self.spread.units)
         return self.shape[0] if self.units is None else self.units.count
 
     def by_unit(self, units: Units | None) -> Records:
@@ -261,9 +269,12 @@ class Records:
 
         They run from the first row to the number of rows.
         """
+        edges = self._edges(entries)
+        return edges if self.starts is None else cut_at(self.starts, self.shape[0], edges)
+
+    def _edges(self, entries: int) -> list[int]:
         if self._stored is not None:
-            edges = self._stored.cut(entries)
-            return edges if self.starts is None else cut_at(self.starts, self.shape[0], edges)
+            return self._stored.cut(entries)
         if not self.sparse:
             step = max(1, min(BLOCK_ROWS, entries // max(1, self.shape[1])))
             return [*range(0, self.shape[0], step), self.shape[0]]

@@ -304,16 +304,23 @@ def block_pieces(block: Block, count: int) -> Iterator[Block]:
     return (block.rows(slice(start, stop)) for start, stop in cuts)
 
 
-def build_shards(lattice: Lattice, source: Records, targets: Vector, parts: int = 1) -> tuple[Shard, ...]:
-    """Cut rows into parts of about the same size; the rows of a unit stay in one of them."""
+def build_shards(
+    lattice: Lattice, source: Records, targets: Vector, parts: int = 1, first_row: int = 0
+) -> tuple[Shard, ...]:
+    """Cut rows into parts of about the same size; the rows of a unit stay in one of them.
+
+    `first_row` is the number of the first row, or unit, among all.
+    """
     n, starts = source.shape[0], source.starts
     parts = max(parts, -(-n // (SHARD_ROWS - (0 if starts is None else MOST_ROWS))), 1)
     edges = [n * k // parts for k in range(parts + 1)]
     if starts is None:
-        return tuple(Shard(lattice, source.records(targets, start, stop), start) for start, stop in pairwise(edges))
+        return tuple(
+            Shard(lattice, source.records(targets, start, stop), first_row + start) for start, stop in pairwise(edges)
+        )
     edges = cut_at(starts, n, edges)
-    first = np.searchsorted(starts, edges)
+    first = first_row + np.searchsorted(starts, edges)
     blocks = (source.records(targets, start, stop) for start, stop in pairwise(edges))
     return tuple(Shard(lattice, own, int(number)) for own, number in zip(blocks, first, strict=False)) or (
-        Shard(lattice, ()),
+        Shard(lattice, (), first_row),
     )

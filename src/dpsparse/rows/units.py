@@ -90,13 +90,15 @@ class Units:
         raise TypeError("private ids are not copied or stored.")
 
 
-def read_units(given: object, n_rows: int) -> Units:
+def read_units(given: object, n_rows: int, *, some: bool = True) -> Units:
     """The unit of each row, from one id for each; refuses another number of them, and data without any.
 
     Parameters
     ----------
     given : array-like of text or whole numbers
     n_rows : int
+    some : bool
+        False for a part of the rows, which may hold none with an id.
     """
     try:
         ids = np.asarray(given, dtype=object)
@@ -113,7 +115,7 @@ def read_units(given: object, n_rows: int) -> Units:
                 word = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
                 seen[text] = np.frombuffer(word, dtype=np.uint64)
             digests[row], known[row] = seen[text], True
-    if not seen:
+    if some and not seen:
         raise DataError("units must hold an id for at least one row.")
     return Units(digests, known)
 

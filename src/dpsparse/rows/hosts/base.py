@@ -15,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ...core.errors import DataError, PrivacyError
+from ...core.errors import PrivacyError
 from ...core.facts import Facts
 from ...queries.charge import Charge
 from ...queries.losses import Loss
@@ -58,14 +58,8 @@ class Host(Protocol):
 
 def check_units(source: Records, facts: Facts) -> None:
     """Refuse rows that name units where the facts protect rows, and the other way round."""
-    if facts.by_unit is (source.units is None):
+    if facts.by_unit is not source.by_units:
         raise PrivacyError("a guarantee for units needs rows that say whose they are, and only such rows have units.")
-
-
-def refuse_units(source: Records, facts: Facts) -> None:
-    """Refuse units on a host that does not sort rows by them."""
-    if facts.by_unit or source.units is not None:
-        raise DataError("units are summed for rows of one machine. Bring the rows of a cluster to one.")
 
 
 class Total:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NoReturn
 
 import numpy as np
@@ -17,7 +17,7 @@ from ...queries.sensitivity import Integers
 from ..lattice import Lattice
 from ..narrow import narrow
 from ..records import Records
-from .base import refuse_units
+from .base import check_units
 from .cluster_rows import ClusterRows, check_memory, part_limit
 from .disk import Tell
 from .message import Message
@@ -31,7 +31,7 @@ class ClusterHost:
     Guarantee
     ---------
     Sums are the integers that `MemoryHost` gives: rows are sanitised one by one, samples follow the
-    global numbers of rows, and every part is added exactly once, as it was when its targets were
+    global numbers of rows, or of units, of which each is in one part (`shuffled`), and every part is added exactly once, as it was when its targets were
     read (`marks`). Rows are never brought together: `shards` is None, and statistics are refused.
 
     Parameters
@@ -67,7 +67,7 @@ class ClusterHost:
         self.lattice = lattice or Lattice(facts)
         if rows.sparse and not self.lattice.holds_zero:
             raise DataError("sparse rows hold zeros, so feature_bound must contain zero for every feature.")
-        refuse_units(source, facts)
+        check_units(source, facts)
         check_memory(rows, facts, memory_limit)
         limit = None if memory_limit is None else part_limit(rows, memory_limit)
         order = BuildSpec(replace(self.lattice), source.scale, rows.steps, limit, rows.key)
@@ -98,11 +98,16 @@ class ClusterHost:
 
 
 def _own_orders(rows: ClusterRows, y: Vector) -> list[PartSpec]:
-    """Number, first row, targets and chosen rows of each part."""
+    """Number, first row or unit, targets and chosen rows of each part."""
     edges = rows.cut(0)
+    numbers = edges if rows.units is None else [0, *accumulate(rows.units)]
     return [
         PartSpec(
-            number, part.checksum, first, narrow(y[first:last]), None if rows.chosen is None else rows.chosen[number]
+            number,
+            part.checksum,
+            numbers[number],
+            narrow(y[first:last]),
+            None if rows.chosen is None else rows.chosen[number],
         )
         for number, (part, (first, last)) in enumerate(zip(rows.surveyed, pairwise(edges), strict=True))
     ]

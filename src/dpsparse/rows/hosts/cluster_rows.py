@@ -188,6 +188,11 @@ class ClusterRows:
         """Whether all cells are finite numbers."""
         return not self.missing
 
+    @property
+    def units(self) -> list[int] | None:
+        """How many units each part has; None: every row is a record."""
+        return None if self.surveyed[0].units is None else [part.units or 0 for part in self.surveyed]
+
     def cut(self, entries: int) -> list[int]:
         """Numbers of the first rows of parts, and of all rows."""
         return [0, *accumulate(self.counts)]
@@ -208,6 +213,8 @@ class ClusterRows:
 
     def take(self, which: NDArray[np.intp]) -> ClusterRows:
         """Some of the rows, by their numbers in increasing order."""
+        if self.units is not None:
+            raise DataError("rows of units on a cluster are not divided. Bring the rows to one machine.")
         edges = self.cut(0)
         places = np.searchsorted(which, edges)
         own = [which[a:b] - first for a, b, first in zip(places, places[1:], edges, strict=False)]
@@ -269,7 +276,7 @@ def check_memory(rows: ClusterRows, facts: Facts, limit: int | None) -> None:
     """Refuse a limit within which a worker's share of the parts could not be built, from public numbers."""
     if limit is None:
         return
-    largest = facts.with_(n_rows=max([1, *rows.counts]))
+    largest = facts if facts.by_unit else facts.with_(n_rows=max([1, *rows.counts]))  # rows of units are not told
     needed = _parts_each(rows) * MemoryBudget(largest, UNLIMITED, rows.sparse).least
     if limit < needed:
         raise DataError(

@@ -13,6 +13,11 @@ from .worker import RawPart
 #: What becomes of a part where it is read.
 Wrap = Callable[[RawPart], RawPart]
 
+UNITS_BESIDE = (
+    "rows of units on a cluster need targets and ids beside them, on Dask: columns of the same frame, or arrays with the "
+    "same chunks. Rows of Spark are not sorted by units yet: bring them to one machine."
+)
+
 #: Packages of engines, and the file of this package that knows each.
 ENGINES = {"dask": "dask", "dask_expr": "dask", "distributed": "dask", "pyspark": "spark"}
 
@@ -42,7 +47,7 @@ def cluster_of(address: str) -> AbstractContextManager[object]:
 
 
 def open_cluster_rows(
-    X: object, y: object = None, cluster: object = None, wrap: Wrap | None = None
+    X: object, y: object = None, cluster: object = None, wrap: Wrap | None = None, units: object = None
 ) -> tuple[object, object]:
     """Rows on a cluster, and the targets that are not with them; what stands on no cluster is given back as it is.
 
@@ -54,11 +59,17 @@ def open_cluster_rows(
         Default: the one that is running.
     wrap : callable, optional
         What becomes of each part where it is read.
+    units : Dask array or series, optional
+        The id of each row's unit, beside rows and targets on Dask: parts are then made of whole units.
     """
     engine = engine_of(X)
     if engine is None or not engine.is_collection(X):
         return X, y
     with_rows = isinstance(y, str) or engine_of(y) is not None
+    if units is not None:
+        if not with_rows or engine_of(units) is not engine or engine.__name__.endswith("spark"):
+            raise DataError(UNITS_BESIDE)
+        return engine.open_collection(X, y, cluster, wrap, units), None
     return engine.open_collection(X, y if with_rows else None, cluster, wrap), None if with_rows else y
 
 

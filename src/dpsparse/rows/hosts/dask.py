@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.errors import DataError
 from .cluster_rows import ClusterRows, Gather, gather_arrays
 from .dask_engine import DaskEngine, workers_of
+from .shuffled import ShuffledPart, dealt
 from .worker import LoadedPart, RawPart
 
 if TYPE_CHECKING:
@@ -99,9 +100,15 @@ def count_workers(client: Client | None) -> int:
 
 
 def open_collection(
-    X: Any, y: Any = None, client: Client | None = None, wrap: Callable[[RawPart], RawPart] | None = None
+    X: Any,
+    y: Any = None,
+    client: Client | None = None,
+    wrap: Callable[[RawPart], RawPart] | None = None,
+    units: Any = None,
 ) -> ClusterRows:
     """A Dask array or frame as rows on its cluster; every chunk of rows, or partition, is a part.
+
+    Where units are told, as many parts hold whole units.
 
     Parameters
     ----------
@@ -113,6 +120,8 @@ def open_collection(
         Default: the one that is running.
     wrap : callable, optional
         What becomes of each part where it is read.
+    units : dask array or series with the same chunks, optional
+        The id of each row's unit.
     """
     from dask import delayed
 
@@ -126,8 +135,20 @@ def open_collection(
     rows = _parts_of(X)
     targets = [None] * len(rows) if y is None else _targets(X, y, len(rows))
     pair = delayed(partial(_chunk, wrap), pure=False)
-    engine = DaskEngine([pair(x, target) for x, target in zip(rows, targets, strict=True)], client)
-    return ClusterRows.open(engine, gather_arrays)
+    parts = [pair(x, target) for x, target in zip(rows, targets, strict=True)]
+    if units is not None:
+        parts = _shuffled(parts, _targets(X, units, len(rows)))
+    return ClusterRows.open(DaskEngine(parts, client), gather_arrays)
+
+
+def _shuffled(parts: Sequence[Any], ids: Sequence[Any]) -> list[Any]:
+    """As many parts of whole units, from parts of rows and the ids of each."""
+    from dask import delayed
+
+    count = len(parts)
+    deal, make = delayed(dealt, pure=False, nout=count), delayed(ShuffledPart, pure=False)
+    pieces = [deal(part, own, count) for part, own in zip(parts, ids, strict=True)]
+    return [make(number, count, [one[number] for one in pieces]) for number in range(count)]
 
 
 def _chunk(wrap: Callable[[RawPart], RawPart] | None, rows: object, targets: object) -> RawPart:

@@ -85,7 +85,7 @@ class DiskHost:
         room, targets = MemoryBudget(facts, memory_limit, source.sparse), np.asarray(y, dtype=float)
         self._scratch = Scratch(room.pinned)
         try:
-            if source.units is None:
+            if source.units is None:  # rows, or rows that stand unit by unit
                 self._shards = self._spill(source, targets, room, tell, first_row)
                 return
             with closing(GroupedRows(source, room.piece_entries)) as rows:

@@ -15,7 +15,6 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from threading import Lock
 from typing import NoReturn, Protocol, TypeVar
 
@@ -28,11 +27,11 @@ from ...core.facts import Vector
 from ...core.release import UNKNOWN, Origin
 from ...queries.rules import partial_sum
 from ..block import Block
-from ..lattice import SHARD_ROWS, Lattice
+from ..lattice import Lattice
 from ..margins import row_margins
 from ..records import Records, has_missing, suppress_messages
 from ..row_bounds import RowBounds
-from ..shard import Shard
+from ..shard import Shard, build_shards
 from .checksums import checksum
 from .disk import DiskHost
 from .memory_budget import memory_needed
@@ -117,7 +116,7 @@ class WorkerRefusal:
 class PartSummary:
     """What the driver must know of a part.
 
-    Its shape, whether a cell is missing, its targets, and its mark: **private**.
+    Its shape, whether a cell is missing, its targets, its mark, and how many units it has: **private**.
     """
 
     rows: int
@@ -129,6 +128,7 @@ class PartSummary:
     targets: object
     checksum: bytes
     origin: Origin = UNKNOWN
+    units: int | None = None
 
     def __repr__(self) -> str:
         return f"PartSummary({self.n_features} features)"
@@ -202,8 +202,9 @@ def survey(raw: RawPart, key: bytes) -> PartSummary | WorkerRefusal:
 def _surveyed(raw: RawPart, key: bytes) -> PartSummary:
     source, targets, marked = _read(raw, key)
     missing = has_missing(source, np.zeros(0))
+    units = None if source.starts is None else source.starts.size
     return PartSummary(
-        *source.shape, source.names, source.sparse, source.entries, missing, targets, marked, Origin.here()
+        *source.shape, source.names, source.sparse, source.entries, missing, targets, marked, Origin.here(), units
     )
 
 
@@ -290,19 +291,17 @@ def build(raw: RawPart, order: BuildSpec, own: PartSpec) -> Sequence[Shard]:
         raise DataError(CHANGED)
     if own.chosen is not None:
         source = Records.of(source.plain()).take(own.chosen)
-    source = _after(source, order.steps)
+    starts, source = source.starts, _after(source, order.steps)
+    source.starts = starts  # a step is a function of each row
     if order.scale is not None:
         source = source.rescaled(order.scale)
     lattice, targets = order.lattice, own.targets.astype(float)
     if source.shape != (targets.size, lattice.facts.n_features):
         raise DataError(CHANGED)
-    facts = lattice.facts.with_(n_rows=max(1, targets.size))
+    facts = lattice.facts if lattice.facts.by_unit else lattice.facts.with_(n_rows=max(1, targets.size))
     if order.limit is not None and memory_needed(source, facts) > order.limit:
         return DiskHost(source, targets, facts, order.limit, lattice=lattice, first_row=own.first_row).parts
-    edges = [*range(0, targets.size, SHARD_ROWS), targets.size] if targets.size else [0, 0]
-    return tuple(
-        Shard(lattice, source.records(targets, start, stop), own.first_row + start) for start, stop in pairwise(edges)
-    )
+    return build_shards(lattice, source, targets, first_row=own.first_row)
 
 
 def keyed_checksum(shards: Sequence[Shard], key: bytes) -> bytes:
@@ -322,7 +321,7 @@ def keyed_checksum(shards: Sequence[Shard], key: bytes) -> bytes:
 def _arrays(block: Block) -> list[NDArray[np.generic]]:
     x = block.x
     rows = [x.data, x.indices, x.indptr] if sp.issparse(x) else [x]
-    return [*rows, block.y, block.present]
+    return [*rows, block.y, block.present, *([] if block.starts is None else [block.starts])]
 
 
 def answer(packed: bytes | memoryview, parts: Sequence[WorkerShard]) -> PartialSum | WorkerRefusal:
