@@ -116,11 +116,14 @@ def draft_fit(
 
 
 def _shapes(prepared: FitPlan) -> tuple[str, ...]:
-    """Which columns are curves: a map of each record by public numbers."""
-    basis = prepared.request.basis
-    if basis is None:
-        return ()
-    return (f"shapes, by public bounds: {basis}; {basis.width} coefficients for {basis.n_features} columns",)
+    """Which columns are curves, a map of each record by public numbers; and how coefficients are counted."""
+    basis, found = prepared.request.basis, list[str]()
+    if basis is not None:
+        found = [f"shapes, by public bounds: {basis}; {basis.width} coefficients for {basis.n_features} columns"]
+    if prepared.facts.groups is not None:
+        many = f"{prepared.facts.candidates} groups of {prepared.facts.n_features} coefficients"
+        found.append(f"{many} are kept or dropped as wholes, and sparsity counts groups")
+    return tuple(found)
 
 
 def one_id(unit: str) -> tuple[str, ...]:
