@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
-from dpsparse import SparseClassifier, SparseRegressor, load, make_private_pipeline
+from dpsparse import SparseClassifier, SparseRegressor, load, make_private_pipeline, recipes
 from dpsparse.fitting.shapes import keep_groups, monotone
 from dpsparse.rows.shapes import Curve, NumberColumn
 from dpsparse.tables import Column, Dictionary, TableEncoder
@@ -280,3 +280,55 @@ def test_the_command_line_plans_fits_shows_and_predicts_curves(table, tmp_path):
     assert "age: smooth (5 terms); 0 at 50 years" in run(main, ["show", where["model.json"]]).output
     predicted = run(main, ["predict", where["model.json"], where["rows.csv"]])
     assert predicted.exit_code == 0
+
+
+GROUPS = [list(range(first, first + 3)) for first in range(0, 24, 3)]
+
+
+@pytest.fixture(scope="module")
+def blocks():
+    """Eight groups of three columns, of which two have an effect."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (8000, 24))
+    return X, X[:, 3:6] @ [1.0, 0.3, -0.4] + X[:, 12:15] @ [0.5, -0.8, 0.2] + 0.2 * rng.standard_normal(8000)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "draws"),
+    [
+        ("auto", 0),
+        ("select_polish", 3),
+        ("dual_averaging", 0),
+        (recipes.DPIGHT(mechanism="dense"), 0),
+        (recipes.DPIGHT(mechanism="peel", steps=3), 6),
+        (recipes.DPGCD(steps=12), 12),
+        ("two_stage", 2),
+        ("dp_sgd_ht", 0),
+        ("dp_cd", 0),
+    ],
+)
+def test_every_recipe_keeps_whole_groups_and_sparsity_counts_them(blocks, recipe, draws):
+    """Selections are paid for by group: two, and a spare one, for a support of six columns."""
+    shared = {"sparsity": 2, "groups": GROUPS, "recipe": recipe, "feature_bound": 1.0, "target_bound": 3.0}
+    model = regressor(**shared).fit(*blocks)
+    assert model.support_.tolist() == [3, 4, 5, 12, 13, 14]
+    selected = [ask for ask in model.statement_.asks if ask.name.startswith("select")]
+    assert sum(ask.times * ask.draws for ask in selected) == draws
+    assert any("8 groups of 24 coefficients" in note for note in model.statement_.notes)
+
+
+def test_groups_that_share_a_column_are_one_and_one_column_each_is_no_group(blocks):
+    X, y = blocks
+    shared = {"recipe": "select_polish", "feature_bound": 1.0, "target_bound": 3.0, "sparsity": 2}
+    joined = regressor(groups=[[3, 4], [4, 5], [12, 13], [14, 13]], **shared).fit(X, y)
+    assert joined.support_.tolist() == [3, 4, 5, 12, 13, 14]
+    alone, plain = (regressor(groups=groups, **shared).fit(X, y) for groups in ([[0], [5]], None))
+    assert np.array_equal(alone.coef_, plain.coef_)
+
+
+def test_a_contrast_of_a_monotone_column_is_that_of_the_curve_that_is_shown(data):
+    model = regressor(shapes={0: "monotone", 2: "monotone"}, intervals="split", epsilon=8.0).fit(*data)
+    for column in (0, 2):
+        middle, low, high = model.contrast(column, 1.5, 0.0)
+        assert middle == pytest.approx(model.shape_(column, [1.5]).value[0])
+        assert low < high

@@ -10,6 +10,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..accounting import PricedPlan
 from ..accounting.random_stopping import RANDOM_STOPPING, SearchCost
 from ..core import AskSummary, Budget, Plan, Receipt, Statement
@@ -354,16 +357,17 @@ def complete(
     return charged_to(replace(draft, asks=ask_summaries(answers), notes=notes), payment)
 
 
-def with_size(statement: Statement, prepared: FitPlan, used: int) -> Statement:
-    """A statement that says how many features a model uses, where nobody asked for a number.
+def with_size(statement: Statement, prepared: FitPlan, used: NDArray[np.bool_]) -> Statement:
+    """A statement that says how many features, or groups, a model uses, where nobody asked for a number.
 
     Public: the coefficients show it.
     """
     if prepared.request.sparsity is not None or prepared.priced is None:
         return statement
-    name = prepared.recipe.name
+    name, groups = prepared.recipe.name, prepared.facts.groups
+    what, many = ("features", used.sum()) if groups is None else ("groups", np.unique(groups[used]).size)
     note = (
-        f"no sparsity was asked for: {used} of {prepared.facts.n_features} features have a "
+        f"no sparsity was asked for: {many} of {prepared.facts.candidates} {what} have a "
         "coefficient, those that the rule of "
         f"{name} kept (dpsparse.recipes.describe({name!r}))"
     )

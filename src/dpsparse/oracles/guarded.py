@@ -41,7 +41,19 @@ from .gate import ANSWERED
 
 #: What questions are made of, beside numbers, texts and arrays.
 PARTS: frozenset[type] = frozenset(
-    {*ANSWERED, RandomizedLabels, CentredModel, ProjectedModel, Projection, Clip, Penalty, Magnitude, Vertex, Greedy, Grouped}
+    {
+        *ANSWERED,
+        RandomizedLabels,
+        CentredModel,
+        ProjectedModel,
+        Projection,
+        Clip,
+        Penalty,
+        Magnitude,
+        Vertex,
+        Greedy,
+        Grouped,
+    }
 )
 #: Fields of facts that may be arrays.
 ARRAYS = ("lower", "upper", "shift", "start", "means", "groups")
