@@ -1,6 +1,8 @@
 """Curves from both estimators: chosen by public facts, served as fitted, readable, and stored."""
 
 import warnings
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -10,7 +12,10 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
 from dpsparse import SparseClassifier, SparseRegressor, load, make_private_pipeline, recipes
+from dpsparse.core import Ask, Noise, Plan
+from dpsparse.core.facts import Clip
 from dpsparse.fitting.shapes import keep_groups, monotone
+from dpsparse.queries.kinds import Magnitude
 from dpsparse.rows.shapes import Curve, NumberColumn
 from dpsparse.tables import Column, Dictionary, TableEncoder
 
@@ -315,6 +320,43 @@ def test_every_recipe_keeps_whole_groups_and_sparsity_counts_them(blocks, recipe
     selected = [ask for ask in model.statement_.asks if ask.name.startswith("select")]
     assert sum(ask.times * ask.draws for ask in selected) == draws
     assert any("8 groups of 24 coefficients" in note for note in model.statement_.notes)
+
+
+@dataclass(frozen=True)
+class Chosen(recipes.base.PrivateRecipe):
+    """A recipe of a user: the six columns with the largest gradients, each with that gradient as its coefficient."""
+
+    name: ClassVar[str] = "chosen"
+
+    def solver(self, facts, budget):
+        return self
+
+    def plan(self, facts, budget):
+        asks = (
+            Ask(name="select", question="Select", noise=Noise.GUMBEL, draws=6, share=0.5),
+            Ask(name="values", question="Gradient", noise=Noise.GAUSSIAN, share=0.5),
+        )
+        return Plan(asks=asks)
+
+    def run(self, oracle, path=None):
+        w = oracle.facts.first()
+        at = oracle.select(w, 6, score=Magnitude(), clip=Clip(1.0))
+        w[at] = -oracle.gradient_at(w, at, clip=Clip(1.0))
+        return w
+
+
+def test_a_recipe_of_a_user_selects_columns_and_groups_are_counted_afterwards(blocks):
+    model = regressor(groups=GROUPS, sparsity=1, recipe=Chosen(), feature_bound=1.0, target_bound=3.0).fit(*blocks)
+    assert set(model.support_) <= {3, 4, 5}
+
+
+def test_sites_and_devices_refuse_groups():
+    from dpsparse.fitting.request import FitRequest
+    from dpsparse.fitting.shapes import refuse_shapes, with_shapes
+
+    request = FitRequest.read(regressor(groups=[[0, 1]]).get_params(deep=False), classifies=False)
+    with pytest.raises(ValueError, match="select single columns"):
+        refuse_shapes(with_shapes(request, request.shape(N, 5))[0])
 
 
 def test_groups_that_share_a_column_are_one_and_one_column_each_is_no_group(blocks):
