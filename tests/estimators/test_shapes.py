@@ -1,6 +1,8 @@
 """Curves from both estimators: chosen by public facts, served as fitted, readable, and stored."""
 
 import warnings
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -9,8 +11,11 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
-from dpsparse import SparseClassifier, SparseRegressor, load, make_private_pipeline
+from dpsparse import SparseClassifier, SparseRegressor, load, make_private_pipeline, recipes
+from dpsparse.core import Ask, Noise, Plan
+from dpsparse.core.facts import Clip
 from dpsparse.fitting.shapes import keep_groups, monotone
+from dpsparse.queries.kinds import Magnitude
 from dpsparse.rows.shapes import Curve, NumberColumn
 from dpsparse.tables import Column, Dictionary, TableEncoder
 
@@ -280,3 +285,92 @@ def test_the_command_line_plans_fits_shows_and_predicts_curves(table, tmp_path):
     assert "age: smooth (5 terms); 0 at 50 years" in run(main, ["show", where["model.json"]]).output
     predicted = run(main, ["predict", where["model.json"], where["rows.csv"]])
     assert predicted.exit_code == 0
+
+
+GROUPS = [list(range(first, first + 3)) for first in range(0, 24, 3)]
+
+
+@pytest.fixture(scope="module")
+def blocks():
+    """Eight groups of three columns, of which two have an effect."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (8000, 24))
+    return X, X[:, 3:6] @ [1.0, 0.3, -0.4] + X[:, 12:15] @ [0.5, -0.8, 0.2] + 0.2 * rng.standard_normal(8000)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "draws"),
+    [
+        ("auto", 0),
+        ("select_polish", 3),
+        ("dual_averaging", 0),
+        (recipes.DPIGHT(mechanism="dense"), 0),
+        (recipes.DPIGHT(mechanism="peel", steps=3), 6),
+        (recipes.DPGCD(steps=12), 12),
+        ("two_stage", 2),
+        ("dp_sgd_ht", 0),
+        ("dp_cd", 0),
+    ],
+)
+def test_every_recipe_keeps_whole_groups_and_sparsity_counts_them(blocks, recipe, draws):
+    """Selections are paid for by group: two, and a spare one, for a support of six columns."""
+    shared = {"sparsity": 2, "groups": GROUPS, "recipe": recipe, "feature_bound": 1.0, "target_bound": 3.0}
+    model = regressor(**shared).fit(*blocks)
+    assert model.support_.tolist() == [3, 4, 5, 12, 13, 14]
+    selected = [ask for ask in model.statement_.asks if ask.name.startswith("select")]
+    assert sum(ask.times * ask.draws for ask in selected) == draws
+    assert any("8 groups of 24 coefficients" in note for note in model.statement_.notes)
+
+
+@dataclass(frozen=True)
+class Chosen(recipes.base.PrivateRecipe):
+    """A recipe of a user: the six columns with the largest gradients, each with that gradient as its coefficient."""
+
+    name: ClassVar[str] = "chosen"
+
+    def solver(self, facts, budget):
+        return self
+
+    def plan(self, facts, budget):
+        asks = (
+            Ask(name="select", question="Select", noise=Noise.GUMBEL, draws=6, share=0.5),
+            Ask(name="values", question="Gradient", noise=Noise.GAUSSIAN, share=0.5),
+        )
+        return Plan(asks=asks)
+
+    def run(self, oracle, path=None):
+        w = oracle.facts.first()
+        at = oracle.select(w, 6, score=Magnitude(), clip=Clip(1.0))
+        w[at] = -oracle.gradient_at(w, at, clip=Clip(1.0))
+        return w
+
+
+def test_a_recipe_of_a_user_selects_columns_and_groups_are_counted_afterwards(blocks):
+    model = regressor(groups=GROUPS, sparsity=1, recipe=Chosen(), feature_bound=1.0, target_bound=3.0).fit(*blocks)
+    assert set(model.support_) <= {3, 4, 5}
+
+
+def test_sites_and_devices_refuse_groups():
+    from dpsparse.fitting.request import FitRequest
+    from dpsparse.fitting.shapes import refuse_shapes, with_shapes
+
+    request = FitRequest.read(regressor(groups=[[0, 1]]).get_params(deep=False), classifies=False)
+    with pytest.raises(ValueError, match="select single columns"):
+        refuse_shapes(with_shapes(request, request.shape(N, 5))[0])
+
+
+def test_groups_that_share_a_column_are_one_and_one_column_each_is_no_group(blocks):
+    X, y = blocks
+    shared = {"recipe": "select_polish", "feature_bound": 1.0, "target_bound": 3.0, "sparsity": 2}
+    joined = regressor(groups=[[3, 4], [4, 5], [12, 13], [14, 13]], **shared).fit(X, y)
+    assert joined.support_.tolist() == [3, 4, 5, 12, 13, 14]
+    alone, plain = (regressor(groups=groups, **shared).fit(X, y) for groups in ([[0], [5]], None))
+    assert np.array_equal(alone.coef_, plain.coef_)
+
+
+def test_a_contrast_of_a_monotone_column_is_that_of_the_curve_that_is_shown(data):
+    model = regressor(shapes={0: "monotone", 2: "monotone"}, intervals="split", epsilon=8.0).fit(*data)
+    for column in (0, 2):
+        middle, low, high = model.contrast(column, 1.5, 0.0)
+        assert middle == pytest.approx(model.shape_(column, [1.5]).value[0])
+        assert low < high

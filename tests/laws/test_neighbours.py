@@ -122,6 +122,9 @@ def model(rng: np.random.Generator, n: int, d: int, storage: str) -> SparseRegre
         "random_state": int(rng.integers(2**31)),
         **bounds(rng, d, "csr" in storage),
     }
+    own = np.random.default_rng(shared["random_state"])
+    if own.random() < 0.4:
+        shared["groups"] = np.array_split(own.permutation(d).tolist(), int(own.integers(1, d)))
     if rng.random() < 0.5:
         shared |= {"adjacency": "add-remove", "n_rows": int(n + rng.integers(-3, 4))}
     if rng.random() < 0.4:

@@ -26,6 +26,7 @@ from dpsparse.queries.kinds import (
     Gradient,
     GradientChange,
     Greedy,
+    Grouped,
     Magnitude,
     MeanAbsolute,
     MeanLoss,
@@ -327,7 +328,7 @@ def test_no_score_moves_further_between_neighbours_than_was_priced(relation, noi
         assert all(found <= allowed * (1 + 1e-9) for found, allowed in zip(losses, priced, strict=True))
 
 
-FLAT = np.array([0.25, 1.0])
+FLAT, PAIRS = np.array([0.25, 1.0]), np.array([0, 0, 1, 1])
 #: Score, clip, and the record that moves two scores against each other as far as the clip lets it.
 WORST = {
     "magnitude, entries": (Magnitude(1.0, np.full(2, 50.0)), Clip(math.sqrt(2), 1.0), [1.0, -1.0]),
@@ -335,6 +336,8 @@ WORST = {
     "vertex": (Vertex(), Clip(0.5), [1.0, 0.0]),
     "greedy, norm": (Greedy("gs", FLAT, np.zeros(2), Penalty()), Clip(0.5), [1.0, -0.5]),
     "greedy, entries": (Greedy("gs", FLAT, np.zeros(2), Penalty()), Clip(0.5, 0.25), [1.0, -1.0]),
+    "groups, entries": (Grouped(Magnitude(1.0, np.full(4, 50.0)), PAIRS), Clip(2.0, 1.0), [1.0, 1.0, -1.0, -1.0]),
+    "groups, norm": (Grouped(Magnitude(1.0, np.full(4, 50.0)), PAIRS), Clip(0.5), [1.0, 1.0, -1.0, -1.0]),
 }
 
 
@@ -344,15 +347,15 @@ WORST = {
 def test_the_worst_neighbours_use_up_the_price_of_a_selection(relation, noise, name):
     """One score rises while another falls, both far from zero: the stated range is reached."""
     score, clip, x = WORST[name]
-    facts = Facts(n_rows=21, n_features=2, target=Target(bound=9.0), row_norm=2.0)
-    X, y = np.vstack([np.ones((20, 2)), x]), np.full(21, -9.0)
+    facts = Facts(n_rows=21, n_features=len(x), target=Target(bound=9.0), row_norm=2.0)
+    X, y = np.vstack([np.ones((20, len(x))), x]), np.full(21, -9.0)
     one = Table(X, y, facts)
     two = Table(X, np.r_[y[:-1], 9.0], facts) if relation == "replace-one" else one.only(slice(0, 20))
     priced = {}
 
     def run(rows: Table) -> None:
         oracle = oracle_of(rows, asks_for(noise, "select"), relation)
-        oracle.select(np.zeros(2), 1, score=score, clip=clip)
+        oracle.select(np.zeros(len(x)), 1, score=score, clip=clip)
         priced["eta"] = oracle.priced.cost("select").strength
 
     [found] = loss_per_scale(run, one, two)

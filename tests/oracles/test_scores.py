@@ -11,7 +11,7 @@ from builders import Rows, oracle_of
 from dpsparse.core import Adjacency, Ask, Noise, PrivacyError
 from dpsparse.core.facts import Clip, Facts, Penalty
 from dpsparse.losses import Squared
-from dpsparse.queries.kinds import Gradient, Greedy, Magnitude, Select
+from dpsparse.queries.kinds import Gradient, Greedy, Grouped, Magnitude, Select, Vertex
 from dpsparse.queries.rules import Sensitivity, rounding, score_sensitivity, scores_of
 
 RULES = ("gs", "gs-s", "gs-r", "gs-q")
@@ -133,6 +133,92 @@ def test_penalties_that_are_not_convex_are_refused(kind):
 def test_one_curvature_is_needed_for_every_coordinate():
     score = Greedy("gs", np.ones(3), np.zeros(2), Penalty())
     with pytest.raises(PrivacyError, match="every coordinate"):
+        score_sensitivity(score, Sensitivity(1.0, np.ones(2)), Adjacency.REPLACE_ONE, 0)
+
+
+# ------------------------------------------------------------------------------------------------ groups
+
+GROUPS = np.array([0, 1, 0, 1, 0, 2])
+CURVATURES = np.array([1.0, 1.3, 1.1, 1.0, 4.0, 9.0])
+
+
+@pytest.mark.parametrize("relation", list(Adjacency))
+@pytest.mark.parametrize("norm", [0.3, 100.0], ids=["the norm binds", "entries bind"])
+@pytest.mark.parametrize(
+    ("score", "rates"),
+    [(Magnitude(-0.7, np.full(6, 900.0)), 0.7 * np.ones(6)), (Greedy("gs", CURVATURES, np.zeros(6), Penalty()), None)],
+    ids=["magnitude", "greedy"],
+)
+def test_the_range_of_groups_is_what_two_opposed_blocks_reach(score, rates, norm, relation):
+    """A record that lengthens one group's scores and shortens another's reaches the range: half would not do."""
+    rates = 1 / np.sqrt(CURVATURES) if rates is None else rates
+    entry, start = np.minimum(norm, [0.8, 0.9, 0.5, 0.7, 0.6, 0.4]), np.zeros(6)
+    grouped, kappa = Grouped(score, GROUPS), relation.kappa
+    claimed = score_sensitivity(grouped, Sensitivity(norm, entry), relation, 0)
+    block = entry * rates if norm > 1 else np.eye(6)[0] + np.eye(6)[3]  # along the steepest columns, for the norm
+    move = np.array([1, -1, 1, -1, 1, 0]) * (entry if norm > 1 else norm * block / math.sqrt(2))
+    if isinstance(score, Greedy):
+        start = 1e4 * block / rates  # far from zero, along the move, so that norms are linear
+    else:
+        score = Magnitude(-0.7, 900 * block)
+        grouped = Grouped(score, GROUPS)
+    moved = scores_of(grouped, start + kappa * move, 0) - scores_of(grouped, start, 0)
+    assert np.ptp(moved[:2]) == pytest.approx(claimed, rel=1e-3)
+
+
+@pytest.mark.parametrize("relation", list(Adjacency))
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALTIES)
+def test_no_movement_within_reach_moves_groups_beyond_their_range(rule, penalty, relation):
+    """Of columns and an intercept, which is a candidate by itself."""
+    rng = np.random.default_rng(11)
+    kappa = relation.kappa
+    for _ in range(100):
+        curvature, w = np.exp(rng.normal(0, 1, 7)), np.round(rng.normal(0, 1, 7), 1)
+        entry, norm = rng.uniform(0.1, 1, 7), rng.uniform(0.1, 2)
+        for score in (Grouped(Greedy(rule, curvature, w, penalty), GROUPS), Grouped(Magnitude(0.3, w), GROUPS)):
+            claimed = score_sensitivity(score, Sensitivity(norm, entry), relation, 1)
+            moves = kappa * entry * rng.choice([-1, 0, 1, 0.5], (20, 7))
+            moves *= np.minimum(1, kappa * norm / np.maximum(np.linalg.norm(moves, axis=1), 1e-9))[:, None]
+            g = rng.normal(0, 1, 7)
+            changes = [scores_of(score, g + move, 1) - scores_of(score, g, 1) for move in moves]
+            assert max(map(np.ptp, changes)) <= claimed * (1 + 1e-9)
+
+
+def test_a_group_of_one_has_the_score_of_its_column_and_large_numbers_have_norms():
+    g, base = np.array([3.0, -4.0, 0.5]), np.zeros(3)
+    singles = scores_of(Grouped(Magnitude(1.0, base), np.arange(3)), g, 0)
+    np.testing.assert_array_equal(singles, np.abs(g))
+    for size in (1.0, 1e200, 1e-200):
+        found = scores_of(Grouped(Magnitude(1.0, base), np.array([0, 0, 1])), size * g, 0)
+        np.testing.assert_allclose(found, size * np.array([5.0, 0.5]))
+
+
+@pytest.mark.parametrize("base", [2.0**43, 2.0**52])
+def test_a_large_base_moves_groups_no_further_than_is_stated(base):
+    score = Grouped(Magnitude(1.0, np.array([base, base / 3, base / 7, 0.0])), np.array([0, 0, 0, 1]))
+    rng = np.random.default_rng(12)
+    reach = Sensitivity(1e-3, np.full(4, 1e-3))
+    stated = score_sensitivity(score, reach, Adjacency.ADD_REMOVE, 0) + rounding(score, 1.0)
+    for _ in range(300):
+        g = rng.uniform(-1, 1, 4)
+        moved = g + 1e-3 * np.eye(4)[rng.integers(4)] * rng.choice([-1, 1])
+        assert np.ptp(scores_of(score, g, 0) - scores_of(score, moved, 0)) <= stated
+
+
+@pytest.mark.parametrize(
+    ("score", "said"),
+    [
+        (Grouped(Magnitude(), np.array([0, 0, 1])), "for each feature"),
+        (Grouped(Magnitude(), np.array([0, -1])), "for each feature"),
+        (Grouped(Magnitude(), np.array([0, 2**40])), "for each feature"),
+        (Grouped(Magnitude(), np.array([0.0, 1.0])), "for each feature"),
+        (Grouped(Vertex(), np.array([0, 1])), "scores of columns"),
+        (Grouped(Greedy("gs", np.zeros(2), np.zeros(2), Penalty()), np.array([0, 1])), "positive curvatures"),
+    ],
+)
+def test_groups_without_a_proof_are_refused(score, said):
+    with pytest.raises(PrivacyError, match=said):
         score_sensitivity(score, Sensitivity(1.0, np.ones(2)), Adjacency.REPLACE_ONE, 0)
 
 

@@ -27,7 +27,7 @@ import numpy as np
 from ..core.budget import Budget
 from ..core.facts import Facts, Vector
 from ..core.plan import Ask, Noise, Plan
-from ..ops import largest_groups
+from ..ops import group_norms, largest_groups
 from ..queries.kinds import (
     CentredGradient,
     CentredModel,
@@ -385,6 +385,11 @@ class _Run:
         sampling = scale**2 / (self.facts.n_rows * self.curvature)
         chance = 2 * rule.shrinkage * math.log(self.facts.candidates / k)
         w = shrunken(self.w, np.sqrt(self.last**2 + chance * sampling))
+        if self.facts.groups is not None:
+            labels = self.facts.groups[self.support]
+            noise = np.bincount(labels, weights=self.last**2 + sampling) + chance * sampling
+            sizes = group_norms(self.w, labels)
+            w = self.w * (shrunken(sizes, np.sqrt(noise)) / np.maximum(sizes, 1e-150))[labels]
         if self.clear >= POLISH.poor_level:
             return w
         margin = POLISH.most_margin if self.schedule.classes else self.facts.target_bound

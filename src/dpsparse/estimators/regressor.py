@@ -122,8 +122,8 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         column name or number says ``line``, ``smooth``, ``monotone`` or ``steps``; the other columns
         are lines. Columns with the bounds [0, 1] are taken for 0/1 columns, which do not bend.
     groups : list of lists of columns, or None
-        Columns that are kept and dropped together, by name or number; each group counts once in
-        `sparsity`. The terms of a curve are a group in any case.
+        Columns that are selected, kept and dropped together, by name or number; each group counts once
+        in `sparsity`. The terms of a curve are a group in any case.
     weight_bound : float or None
         The largest `sample_weight` of a record, from public knowledge; required where weights are given.
     offset_bound : (float, float) or None

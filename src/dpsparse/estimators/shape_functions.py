@@ -206,7 +206,7 @@ class ShapesMixin:
         values = np.linspace(curve.of.low, curve.of.high, POINTS) if grid is None else np.asarray(grid, dtype=float)
         design = (curve.at(values) - curve.at(curve.reference)) * scale
         coef, covariance = self._terms(place)
-        value = np.atleast_2d(monotone(curve, coef) if curve.kind == "monotone" else coef) @ design.T
+        value = _drawn(curve, coef) @ design.T
         low = high = p = None
         if covariance is not None:
             error = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", design, covariance, design), 0.0))
@@ -244,13 +244,14 @@ class ShapesMixin:
         curve, place, scale = self._curve(column)
         design = (curve.at(value) - curve.at(other))[0] * scale
         coef, covariance = self._terms(place)
-        found = np.atleast_2d(coef) @ design
+        found = _drawn(curve, coef) @ design
         if covariance is None:
             return tuple(found.tolist())
         off = _quantile(checks.fraction(level, "level"), None) * math.sqrt(
             max(float(design @ covariance @ design), 0.0)
         )
-        return float(found[0]), float(found[0] - off), float(found[0] + off)
+        middle = float(coef @ design)
+        return float(found[0]), middle - off, middle + off
 
     def plot_shapes(self, where: str | PathLike[str] | Axes | None = None, column: str | int | None = None) -> Axes:
         """Draw a column's curve, or the curve with the largest effect, with its band where there is one.
@@ -340,6 +341,11 @@ class ShapesMixin:
             return (coef[0] if coef.ndim > 1 and coef.shape[0] == 1 else coef), None
         own = [intervals.columns.index(j) for j in wanted]
         return intervals.estimate[own], intervals.covariance[np.ix_(own, own)]
+
+
+def _drawn(curve: Curve, coef: Vector) -> Vector:
+    """The coefficients of the curve that is shown, one row for each class: a monotone one where that is declared."""
+    return np.atleast_2d(monotone(curve, coef) if curve.kind == "monotone" else coef)
 
 
 def _quantile(level: float, terms: int | None) -> float:

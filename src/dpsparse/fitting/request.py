@@ -337,7 +337,7 @@ class FitRequest:
             slope_bound=loss.slope_bound * max(1.0, self.largest_weight or 1.0),
             curvature=loss.curvature,
             sparsity=self.sparsity,
-            groups=self.members,
+            groups=self.members if recipes.built_in(self.recipe) else None,  # others ask for single columns
             penalty=self.penalty,
             start=self.start_vector(shape.n_features),
             sparse=shape.sparse,

@@ -122,7 +122,7 @@ def run(
         notes = (*shares.notes(), *notes)
     models = [(with_monotone(request.basis, coef), intercept) for coef, intercept in models]
     said = replace(draft, notes=(*notes, *draft.notes))
-    used = int(np.any([coef != 0 for coef, _ in models], axis=0).sum())
+    used = np.any([coef != 0 for coef, _ in models], axis=0)
     chosen = [branch for one in solved for branch in one.choices]
     return FitResult(
         models=tuple(models),

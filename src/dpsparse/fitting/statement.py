@@ -10,6 +10,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..accounting import PricedPlan
 from ..accounting.random_stopping import RANDOM_STOPPING, SearchCost
 from ..core import AskSummary, Budget, Plan, Receipt, Statement
@@ -112,11 +115,14 @@ def draft_fit(
 
 
 def _shapes(prepared: FitPlan) -> tuple[str, ...]:
-    """Which columns are curves: a map of each record by public numbers."""
-    basis = prepared.request.basis
-    if basis is None:
-        return ()
-    return (f"shapes, by public bounds: {basis}; {basis.width} coefficients for {basis.n_features} columns",)
+    """Which columns are curves, a map of each record by public numbers; and how coefficients are counted."""
+    basis, found = prepared.request.basis, list[str]()
+    if basis is not None:
+        found = [f"shapes, by public bounds: {basis}; {basis.width} coefficients for {basis.n_features} columns"]
+    if prepared.facts.groups is not None:
+        many = f"{prepared.facts.candidates} groups of {prepared.facts.n_features} coefficients"
+        found.append(f"{many} are kept or dropped as wholes, and sparsity counts groups")
+    return tuple(found)
 
 
 def one_id(unit: str) -> tuple[str, ...]:
@@ -355,17 +361,18 @@ def complete(
     return charged_to(replace(draft, asks=ask_summaries(answers), notes=notes), payment)
 
 
-def with_size(statement: Statement, prepared: FitPlan, used: int) -> Statement:
-    """A statement that says how many features a model uses, where nobody asked for a number.
+def with_size(statement: Statement, prepared: FitPlan, used: NDArray[np.bool_]) -> Statement:
+    """A statement that says how many features, or groups, a model uses, where nobody asked for a number.
 
     Public: the coefficients show it.
     """
     if prepared.request.sparsity is not None or prepared.priced is None:
         return statement
-    name = prepared.recipe.name
+    name, groups = prepared.recipe.name, prepared.facts.groups
+    what, many = ("features", used.sum()) if groups is None else ("groups", np.unique(groups[used]).size)
     note = (
-        f"no limit on the number of coefficients was set: recipe {name} kept {used} of "
-        f"{prepared.facts.n_features} features"
+        f"no limit on the number of coefficients was set: recipe {name} kept {many} of "
+        f"{prepared.facts.candidates} {what}"
     )
     return replace(statement, notes=(*statement.notes, note))
 

@@ -32,7 +32,9 @@ class DPGCD(PrivateRecipe):
     with :math:`H_j = M_j + \lambda_2`: each step privately chooses the coordinate whose step guarantees
     most, and moves only that one. The intercept is one more coordinate of the choice. With
     ``sparsity=s``, once s coefficients are nonzero only those (and the intercept) stay candidates;
-    without it the model has at most as many nonzeros as there are steps.
+    without it the model has at most as many nonzeros as there are steps. Where columns have groups,
+    a step chooses a group by the l2 norm of its scores and moves its m columns, by 1/m of the step
+    of one alone, and groups are counted.
 
     Parameters
     ----------

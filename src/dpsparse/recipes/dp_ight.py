@@ -61,7 +61,8 @@ class DPIGHT(PrivateRecipe):
     Guarantee
     ---------
     Dense: T Gaussian releases of l2 sensitivity :math:`\kappa C`; exact Gaussian composition. Peel:
-    per step, s selections of range :math:`\min(2\kappa C_\infty, \sqrt2\kappa C)` and eight
+    per step, s selections of range :math:`\min(2\kappa C_\infty, \sqrt2\kappa C)` (fewer, of groups, where
+    columns have some: `queries.scores`) and eight
     Gaussian releases (one with a given `step_size`) of sensitivity
     :math:`\kappa\min(\sqrt s C_\infty, C)`. Step lengths follow from released answers. Holds for
     any data, since rows are clipped.

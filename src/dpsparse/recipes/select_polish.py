@@ -202,11 +202,12 @@ class SelectPolish(PrivateRecipe):
 def default_sparsity(facts: Facts, rho: float, rule: Rule) -> int:
     """What a selection can tell from noise: at least 1, at most a quarter of the features and their square root.
 
-    Where columns have groups, the columns of as many of these.
+    Where columns have groups, the columns of as many of these, at most half.
     """
-    n, d, candidates = facts.n_rows, facts.n_features, facts.candidates
+    n, d = facts.n_rows, facts.n_features
     short = facts.feature_bound * math.sqrt(d) / facts.row_bound
     part = min(1.0, max(POLISH.class_part, short / POLISH.short_rows)) if facts.target.classes else 1.0
     signal = part * rule.reach * n * facts.row_bound * math.sqrt(2 * rule.selection * rho)
-    found = signal / (2 * log_features(candidates) * facts.feature_bound * math.sqrt(d))
-    return entries_of(max(1, min(math.ceil(found), math.isqrt(candidates), candidates // 4)), facts.groups)
+    found = signal / (2 * log_features(facts.candidates) * facts.feature_bound * math.sqrt(d))
+    most = min(math.isqrt(d), d // 4, -(-facts.candidates // 2))
+    return entries_of(max(1, min(math.ceil(found), most)), facts.groups)
