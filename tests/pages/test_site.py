@@ -18,6 +18,7 @@ pytest.importorskip("latex2mathml", reason="the extra docs is not installed")
 pytest.importorskip("sphinx", reason="the extra docs is not installed")
 
 from extensions import checks, commands, mathml, readme, rooms  # noqa: E402
+
 from usability import test_words as words  # noqa: E402
 
 

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="Which data sets count as neighbours; a model knows.",
 )
-@click.option("--n-rows", type=click.IntRange(min=4), help="Rows of the made-up worlds. Default: 30.")
-@click.option("--n-features", type=click.IntRange(min=1), help="Features of the made-up worlds. Default: 5.")
+@click.option("--n-rows", type=click.IntRange(min=4), help="Rows of the synthetic data sets. Default: 30.")
+@click.option("--n-features", type=click.IntRange(min=1), help="Features of the synthetic data sets. Default: 5.")
 @click.option("--seed", type=int, help="For tests: reproducible noise. Without it noise is drawn as in real fits.")
 @click.option("--papers", is_flag=True, help="Audit the mechanisms that papers published, beside ours.")
 @click.option("--plot", type=click.Path(path_type=Path), help="With --papers: draw claimed against true to this file.")

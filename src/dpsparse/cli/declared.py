@@ -174,7 +174,9 @@ def keep(model: SparseLinear, dictionary: Dictionary) -> None:
     notes = model.statement_.notes
     ids = [column.name for column in dictionary.columns if column.role == "id"]
     if ids and dictionary.unit is None and not survives(model):
-        several = f"the guarantee is for one row, and one {ids[0]!r} may have several rows: give that column the role unit"
+        several = (
+            f"the guarantee is for one row, and one {ids[0]!r} may have several rows: give that column the role unit"
+        )
         model.statement_ = replace(model.statement_, caveats=(*model.statement_.caveats, several))
     if getattr(model, "check_cells", None) is None:
         notes = (*notes, "cells that were not understood were not counted, so it is not known how many there are")

@@ -151,20 +151,20 @@ _MODEL = (
     click.option("--l1-ratio", type=float, default=0.5, show_default=True, help="Part of the elastic net that is l1."),
     click.option("--box", type=float, help="Half-width for --penalty box."),
     click.option(
-        "--accept", multiple=True, help="Name of an assumption that a recipe asks to accept; may be repeated."
+        "--accept", multiple=True, help="Name of an assumption that a recipe needs you to accept; may be repeated."
     ),
     click.option(
         "--on-missing",
         type=click.Choice(["refuse", "empty"]),
         default="refuse",
         show_default=True,
-        help="Rows with missing values, or cells that are no numbers: refuse them, which tells "
+        help="Rows with missing values, or cells that are not numbers: refuse them, which reveals "
         "that there are some, or count them as nothing.",
     ),
     click.option(
         "--check-bounds",
         type=float,
-        help="Share of the budget, such as 0.02, for a priced count of what was clipped; the statement tells it.",
+        help="Share of the budget, such as 0.02, for a priced count of clipped values; the statement gives it.",
     ),
     click.option(
         "--check-cells",
@@ -185,7 +185,7 @@ _MODEL = (
         "--intervals",
         is_flag=True,
         help="Confidence intervals of the selected coefficients: half of the rows select, the "
-        "others tell how sure the coefficients are.",
+        "others show how certain the coefficients are.",
     ),
     click.option(
         "--interval-target",

@@ -80,7 +80,7 @@ def plan(
 
     Six lines: verdict, cost, error, what a useful fit needs, what is assumed, and what would run; --details
     shows every query and its noise. Reads no row, spends nothing. A fit of rows of this shape and kind,
-    with the same options, asks exactly these queries. Recipes treat sparse rows differently from dense ones,
+    with the same options, sends exactly these queries. Recipes treat sparse rows differently from dense ones,
     so say which kind will be fitted: by --sparse, by a --dictionary, or by DATA, the file itself. Of DATA only its kind
     is read: svmlight files hold sparse rows; npz, Parquet and .dpsrows files say what they hold.
 

@@ -53,7 +53,7 @@ USUAL = (
 )
 @click.option("--epsilon", type=float, default=1.0, show_default=True, help="Privacy budget of all metrics together.")
 @click.option("--delta", type=float, help="Default: min(1e-6, 1/(10 n)).")
-@click.option("--group", help="Column by which scores are also told, such as sex or site; needs --groups.")
+@click.option("--group", help="Column by which scores are also given, such as sex or site; needs --groups.")
 @click.option("--groups", type=Names(), help="The public list of groups.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Of each interval.")
 @click.option("--bins", type=int, default=10, show_default=True, help="Of the calibration curve.")
@@ -75,7 +75,7 @@ USUAL = (
     type=click.Choice(["refuse", "empty"]),
     default="refuse",
     show_default=True,
-    help="Rows with missing values: refuse them, which tells that there are some, or count them as nothing.",
+    help="Rows with missing values: refuse them, which reveals that there are some, or ignore them.",
 )
 @click.option("--seed", type=int, help="For tests only: scores with a seed are NOT private.")
 @json_option
@@ -92,7 +92,7 @@ def score(
 ) -> None:
     """Score the saved MODEL on the rows of DATA under differential privacy, with intervals.
 
-    Test rows are people, too: exact scores would tell about them. All metrics share one budget and
+    Test records describe people, too: exact scores would reveal something about them. All metrics share one budget and
     one payment. Intervals contain the noise and the error of sampling.
 
     \b

@@ -36,9 +36,7 @@ ONE_ID = (
     "each {unit} has one id, and ids were not computed from other cells; every {unit} has the same weight, however "
     "many rows there are"
 )
-EXACT = (
-    "delta is exactly 0: Laplace noise and selections are drawn from their exact distributions, tails included"
-)
+EXACT = "delta is exactly 0: Laplace noise and selections are drawn from their exact distributions, tails included"
 SECRET = (
     "only the best run was published: the guarantee does not cover the number of runs, other runs, or the time that "
     "the search took"

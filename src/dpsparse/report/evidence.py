@@ -55,14 +55,18 @@ def file_check(digest: str | None, edited: bool) -> ReleaseCheck:
             "No file was checked: this page is about a model in memory. Save it, and run dpsparse report on the file."
         )
         return ReleaseCheck("File", Status.WAIT, said, "none")
-    return ReleaseCheck("File", Status.YES, "The file is unchanged since it was saved: its checksum matches.", "checksum of the file")
+    return ReleaseCheck(
+        "File", Status.YES, "The file is unchanged since it was saved: its checksum matches.", "checksum of the file"
+    )
 
 
 def settings_check(model: object, inner: SparseLinear, statement: Statement, planned: Planned | None) -> ReleaseCheck:
     """Whether the stored settings, planned again without data, allow what the statement promises."""
     source = "settings in the model file, priced again"
     if not statement.private:
-        return ReleaseCheck("Settings", Status.OPEN, "Not compared: there is no guarantee to compare them with.", source)
+        return ReleaseCheck(
+            "Settings", Status.OPEN, "Not compared: there is no guarantee to compare them with.", source
+        )
     seeds = [one for one in (getattr(model, "random_state", None), inner.random_state) if one is not None]
     if seeds:
         said = "The settings hold a seed, and the statement claims privacy: one of them was changed."
@@ -128,7 +132,9 @@ def ledger_check(statement: Statement, ledger: Ledger | None) -> tuple[ReleaseCh
             said = "The model names no ledger entry, so the given ledger cannot show that it was paid for."
         return ReleaseCheck("Ledger", Status.WAIT, said, "statement"), None
     if ledger is None:
-        said = "The statement names a ledger entry, but the ledger was not opened for this report. Give it with --ledger."
+        said = (
+            "The statement names a ledger entry, but the ledger was not opened for this report. Give it with --ledger."
+        )
         return ReleaseCheck("Ledger", Status.WAIT, said, "statement"), None
     try:
         entry = Cited(statement.ledger, statement).check(ledger)
@@ -193,7 +199,12 @@ def usefulness_check(planned: Planned | None, scores: Mapping[str, Any] | None) 
         found = [one for one in scores["scores"] if one.get("group") is None]
         said = "; ".join(f"{one['metric']} {one['value']:.3g} ({one['low']:.3g} to {one['high']:.3g})" for one in found)
         if said:
-            return ReleaseCheck("Usefulness", Status.YES, f"Measured on held-out test records, under a guarantee of its own: {said}.", "private score")
+            return ReleaseCheck(
+                "Usefulness",
+                Status.YES,
+                f"Measured on held-out test records, under a guarantee of its own: {said}.",
+                "private score",
+            )
     said = "Not measured: no private score was given (dpsparse score --json, then --score)."
     if planned is None or planned.summary.error is None or planned.summary.verdict == "unknown":
         return ReleaseCheck("Usefulness", Status.OPEN, said, "none")

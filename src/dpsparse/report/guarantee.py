@@ -77,8 +77,7 @@ def pictures(statement: Statement) -> dict[str, str]:
             ("after, at most", after, in_percent(after)),
         ]
     odds = share(
-        "How sure an attacker can be that something is true of one record, before and after seeing "
-        "the model, at most",
+        "How sure an attacker can be that something is true of one record, before and after seeing the model, at most",
         bars,
     )
     points = [_read_off(statement, alpha) for alpha in ACCEPTED]
