@@ -38,7 +38,7 @@ USUAL = (
 
 @click.command(cls=ShortHelp, usual=USUAL)
 @click.argument("data", type=click.Path(path_type=Path), required=False)
-@click.option("--n-rows", type=int, required=True, help="Public number of rows.")
+@click.option("--n-rows", type=int, required=True, help="Public number of rows; of persons, if a --dictionary has a unit.")
 @click.option("--n-features", type=int, help="Public number of features; a --dictionary says it.")
 @click.option("--sparse", is_flag=True, help="The plan is for sparse rows; DATA or a --dictionary says it, too.")
 @dictionary_option
@@ -114,6 +114,10 @@ def plan(
     if options["task"] == "survival":
         raise Refusal("survival fits are not planned yet: SparseSurvival has no forecast. Leave --task survival out.")
     model = make_estimator(n_rows=n_rows, n_features=width, **options)
+    if dictionary is not None and dictionary.unit is not None:
+        from ..core.unit_words import PERSON
+
+        model.set_params(unit=PERSON)
     found = model.plan(n_rows=n_rows, n_features=n_features, sparse=sparse, **known)
     if plot is not None:
         with writing(plot, option="--plot"):
