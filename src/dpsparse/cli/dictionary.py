@@ -91,7 +91,10 @@ def new(
     from ..io.columns import header
     from ..io.dictionary import Dictionary, DictionaryError
 
-    declarations = _declared("kind", kinds), _declared("role", _roles(target=target, unit=unit) | {"id": ids, "ignore": ignore})
+    declarations = (
+        _declared("kind", kinds),
+        _declared("role", _roles(target=target, unit=unit) | {"id": ids, "ignore": ignore}),
+    )
     try:
         if schema is not None:
             from ..io.dictionary.schemas import declared, dictionary_from

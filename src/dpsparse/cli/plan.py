@@ -38,7 +38,9 @@ USUAL = (
 
 @click.command(cls=ShortHelp, usual=USUAL)
 @click.argument("data", type=click.Path(path_type=Path), required=False)
-@click.option("--n-rows", type=int, required=True, help="Public number of rows; of persons, if a --dictionary has a unit.")
+@click.option(
+    "--n-rows", type=int, required=True, help="Public number of rows; of persons, if a --dictionary has a unit."
+)
 @click.option("--n-features", type=int, help="Public number of features; a --dictionary says it.")
 @click.option("--sparse", is_flag=True, help="The plan is for sparse rows; DATA or a --dictionary says it, too.")
 @dictionary_option
