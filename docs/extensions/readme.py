@@ -29,9 +29,17 @@ def read(page: str) -> list[tuple[str, list[dict[str, str]]]]:
     return found
 
 
+def shown(cell: str) -> str:
+    """An error as the README shows it: beyond ten times a constant's error its size says nothing more."""
+    value = re.match(r"[\d.]+(e[+-]?\d+)?", cell)
+    return "above 10" if value and float(value[0]) > 10 else cell
+
+
 def tables(page: str) -> dict[str, dict[str, str]]:
     """Errors by data set and library."""
-    return {data: {row[data]: row.get(GUARANTEE) or row.get(BARE, "") for row in rows} for data, rows in read(page)}
+    return {
+        data: {row[data]: shown(row.get(GUARANTEE) or row.get(BARE, "")) for row in rows} for data, rows in read(page)
+    }
 
 
 def table(page: str) -> str:

@@ -233,8 +233,8 @@ def test_the_clipped_share_is_shown_where_it_was_paid_for():
 
 def test_an_attacker_is_told_of_in_the_words_of_the_statement():
     page = fitted(adjacency="add-remove", n_rows=len(X)).report_.html()
-    assert page.count("does not know whether one row is in the data") >= 2
-    assert "two equally likely candidates" not in page
+    assert page.count("finds it as likely as not that one more row is in the data") >= 2
+    assert "two equally likely versions" not in page
 
 
 def test_the_checklist_and_the_signatures_are_on_the_first_screen_and_empty():

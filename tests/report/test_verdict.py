@@ -162,7 +162,7 @@ def test_what_must_not_be_released_is_a_no_with_its_reason_on_the_first_screen(c
     first = first_screen(page)
     assert 'class="answer no"' in first
     assert 'class="answer yes"' not in page
-    assert "Nothing is to be signed here" in first
+    assert "There is nothing to sign" in first
     assert "checkbox" not in page
     assert reason in first
     if report.values["caveats"]:
@@ -170,7 +170,7 @@ def test_what_must_not_be_released_is_a_no_with_its_reason_on_the_first_screen(c
 
 
 def unpaid(book, tmp_path):
-    return report_of_file(saved(fitted(), tmp_path), ledger=book), "names no entry"
+    return report_of_file(saved(fitted(), tmp_path), ledger=book), "names no ledger entry"
 
 
 def ledger_not_opened(book, tmp_path):
@@ -202,7 +202,9 @@ def audit_of_another_recipe(book, tmp_path):
 
 
 def audit_without_a_verdict(book, tmp_path):
-    return report_of_file(saved(fitted(ledger=book, **CHARGED), tmp_path), ledger=book, audit={"runs": 3}), "no verdict"
+    return report_of_file(
+        saved(fitted(ledger=book, **CHARGED), tmp_path), ledger=book, audit={"runs": 3}
+    ), "no readable verdict"
 
 
 def delta_of_other_settings(book, tmp_path):
@@ -212,7 +214,7 @@ def delta_of_other_settings(book, tmp_path):
 
 def unknown_recipe(book, tmp_path):
     path = saved(fitted(ledger=book, **CHARGED), tmp_path)
-    return report_of_file(rewrite(path, params={"recipe": {"recipe": "gone"}}), ledger=book), "cannot plan the recipe"
+    return report_of_file(rewrite(path, params={"recipe": {"recipe": "gone"}}), ledger=book), "cannot price the recipe"
 
 
 WAITING = [

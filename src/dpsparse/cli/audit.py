@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     help="How a recipe is used; a model knows.",
 )
 @adjacency_option("; a model knows")
-@click.option("--n-rows", type=click.IntRange(min=4), help="Rows of the synthetic datasets. Default: 30.")
-@click.option("--n-features", type=click.IntRange(min=1), help="Features of the synthetic datasets. Default: 5.")
+@click.option("--n-rows", type=click.IntRange(min=4), help="Rows of the synthetic data sets. Default: 30.")
+@click.option("--n-features", type=click.IntRange(min=1), help="Features of the synthetic data sets. Default: 5.")
 @click.option("--seed", type=int, help="For tests: reproducible noise. Without it noise is drawn as in real fits.")
 @click.option("--papers", is_flag=True, help="Audit the mechanisms that papers published, beside ours.")
 @click.option("--plot", type=FILE, help="With --papers: draw claimed against true to this file.")

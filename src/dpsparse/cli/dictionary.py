@@ -44,7 +44,8 @@ def dictionary() -> None:
 @click.option("--boolean", type=Names(), default="", help="Columns of yes and no.")
 @click.option("--date", type=Names(), default="", help="Columns of dates.")
 @click.option("--target", help="The column to predict; name it also under its kind.")
-@click.option("--id", "ids", type=Names(), default="", help="Columns that name a person; never used.")
+@click.option("--unit", help="The column whose value names the person: the guarantee covers all rows with one value.")
+@click.option("--id", "ids", type=Names(), default="", help="Other columns of identifiers; never used.")
 @click.option("--ignore", type=Names(), default="", help="Other columns that are not used.")
 @click.option(
     "--out",
@@ -60,6 +61,7 @@ def new(
     table: Path | None,
     schema: Path | None,
     target: str | None,
+    unit: str | None,
     ids: list[str],
     ignore: list[str],
     out: Path,
@@ -76,7 +78,7 @@ def new(
     \b
     Example:
       dpsparse dictionary new patients.csv --number age,bmi --category sex,died \\
-          --date visit --id patient --target died --out patients.yaml
+          --date visit --unit patient --target died --out patients.yaml
       dpsparse dictionary new --from datapackage.json --target died --out patients.yaml
     """
     source = schema or table
@@ -88,7 +90,10 @@ def new(
     from ..io.columns import header
     from ..io.dictionary import Dictionary, DictionaryError
 
-    declarations = _declared("kind", kinds), _declared("role", _roles(target, ids, ignore))
+    declarations = (
+        _declared("kind", kinds),
+        _declared("role", _roles(target=target, unit=unit) | {"id": ids, "ignore": ignore}),
+    )
     try:
         if schema is not None:
             from ..io.dictionary.schemas import declared, dictionary_from
@@ -107,8 +112,9 @@ def new(
         echo("\n".join([f"Saved: {out}, {count} columns. Still to be filled in: {len(missing)}", *missing]))
 
 
-def _roles(target: str | None, ids: list[str], ignore: list[str]) -> dict[str, list[str]]:
-    return {"target": [] if target is None else [target], "id": ids, "ignore": ignore}
+def _roles(**one: str | None) -> dict[str, list[str]]:
+    """Roles that one column at most has."""
+    return {role: [] if name is None else [name] for role, name in one.items()}
 
 
 def _declared(what: str, lists: dict[str, list[str]]) -> dict[str, str]:
@@ -131,7 +137,7 @@ def _declared(what: str, lists: dict[str, list[str]]) -> dict[str, str]:
 @click.option(
     "--look",
     is_flag=True,
-    help="Read the cells of TABLE and tell exactly which are not understood. For the data "
+    help="Read the cells of TABLE and list exactly those that are not understood. For the data "
     "holder's eyes: NOT private, not to be released.",
 )
 @csv_options
@@ -139,7 +145,7 @@ def _declared(what: str, lists: dict[str, list[str]]) -> dict[str, str]:
 def check(
     file: Path, table: Path | None, look: bool, delimiter: str | None, encoding: str | None, as_json: bool
 ) -> None:
-    """Tell everything that is missing or contradictory in FILE, and, with TABLE, where its header does not fit.
+    """Show everything that is missing or contradictory in FILE and, with TABLE, where its header differs.
 
     Exit code 2 if there is anything. Cells are not read, unless --look is given.
 

@@ -203,13 +203,13 @@ _MODEL = (
     click.option("--l1-ratio", type=float, default=0.5, show_default=True, help="Part of the elastic net that is l1."),
     click.option("--box", type=float, help="Half-width for --penalty box."),
     click.option(
-        "--accept", multiple=True, help="Name of an assumption that a recipe asks to accept; may be repeated."
+        "--accept", multiple=True, help="Name of an assumption that a recipe needs you to accept; may be repeated."
     ),
-    on_missing_option("Rows with missing values, or cells that are no numbers"),
+    on_missing_option("Rows with missing values, or cells that are not numbers"),
     click.option(
         "--check-bounds",
         type=float,
-        help="Share of the budget, such as 0.02, for a priced count of what was clipped; the statement shows it.",
+        help="Share of the budget, such as 0.02, for a priced count of clipped values; the statement gives it.",
     ),
     click.option(
         "--check-cells",
@@ -230,7 +230,7 @@ _MODEL = (
         "--intervals",
         is_flag=True,
         help="Confidence intervals of the selected coefficients: half of the rows select, the "
-        "others tell how sure the coefficients are.",
+        "others show how certain the coefficients are.",
     ),
     click.option(
         "--interval-target",

@@ -37,7 +37,9 @@ USUAL = (
 
 @click.command(cls=ShortHelp, usual=USUAL)
 @click.argument("data", type=FILE, required=False)
-@click.option("--n-rows", type=int, required=True, help="Public number of rows.")
+@click.option(
+    "--n-rows", type=int, required=True, help="Public number of rows; of persons, if a --dictionary has a unit."
+)
 @click.option("--n-features", type=int, help="Public number of features; a --dictionary says it.")
 @click.option("--sparse", is_flag=True, help="The plan is for sparse rows; DATA or a --dictionary says it, too.")
 @dictionary_option
@@ -79,7 +81,7 @@ def plan(
 
     Six lines: verdict, cost, error, what a useful fit needs, what is assumed, and what would run; --details
     shows every query and its noise. Reads no row, spends nothing. A fit of rows of this shape and kind,
-    with the same options, asks exactly these queries. Recipes treat sparse rows differently from dense ones,
+    with the same options, sends exactly these queries. Recipes treat sparse rows differently from dense ones,
     so say which kind will be fitted: by --sparse, by a --dictionary, or by DATA, the file itself. Of DATA only its kind
     is read: svmlight files hold sparse rows; npz, Parquet and .dpsrows files say what they hold.
 
@@ -113,6 +115,10 @@ def plan(
     if options["task"] == "survival":
         raise Refusal("survival fits are not planned yet: SparseSurvival has no forecast. Leave --task survival out.")
     model = make_estimator(n_rows=n_rows, n_features=width, **options)
+    if dictionary is not None and dictionary.unit is not None:
+        from ..core.unit_words import PERSON
+
+        model.set_params(unit=PERSON)
     found = model.plan(n_rows=n_rows, n_features=n_features, sparse=sparse, **known)
     if plot is not None:
         with writing(plot, option="--plot"):

@@ -12,6 +12,27 @@ from .options import json_option
 from .output import echo, print_json
 from .settings import default_of, types_of
 
+#: The usual choice, and what it picks from.
+PICKED = ("auto", "tables", "select_polish", "dual_averaging")
+
+
+def _list(lines: dict[str, str]) -> None:
+    """The recipes in groups, the usual choice first; another name of a recipe stands beside it."""
+    from .. import recipes as known
+
+    private = [one for one in lines if known.get(one).private and one not in PICKED]
+    groups = {
+        "The default, and what it picks from": PICKED,
+        "Other private algorithms, by name": private,
+        "Without privacy, to compare with": [one for one in lines if not known.get(one).private],
+    }
+    width = max(map(len, lines)) + 2
+    for title, names in groups.items():
+        echo(f"{title}:")
+        for one in names:
+            same = "" if known.get(one).name == one else f" Another name of {known.get(one).name}."
+            echo(f"  {one:{width - 2}s}  {same.strip() or lines[one]}")
+
 
 @click.command()
 @click.argument("name", required=False)
@@ -34,9 +55,7 @@ def recipes(name: str | None, as_json: bool) -> None:
         if as_json:
             print_json({"recipes": lines})
             return
-        width = max(map(len, lines))
-        for one, line in lines.items():
-            echo(f"{one:{width}s}  {line}")
+        _list(lines)
         return
     kind = known.get(name)
     table = [

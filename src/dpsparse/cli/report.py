@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .exits import NoPromise, Refusal
 from .options import FILE, json_option
 from .output import check_file, echo, print_json, write_text, writing
+
+if TYPE_CHECKING:
+    from ..report import Report
 
 
 @click.command()
@@ -25,6 +28,12 @@ from .output import check_file, echo, print_json, write_text, writing
 @click.option("--search", type=FILE, help="A saved search, in place of MODEL.")
 @click.option("--bench", type=FILE, help="Results of dpsparse bench, as Parquet, in place of MODEL.")
 @click.option("--card", type=FILE, help="Also write a model card: .md, or .json for machines.")
+@click.option("--registry", type=FILE, help="Also write an entry for the DP Deployments Registry, as JSON.")
+@click.option(
+    "--nist",
+    type=FILE,
+    help="Also write, for each block of NIST SP 800-226, what is shown and what a person must confirm: .md or .json.",
+)
 @json_option
 def report(
     model: Path | None,
@@ -35,6 +44,8 @@ def report(
     search: Path | None,
     bench: Path | None,
     card: Path | None,
+    registry: Path | None,
+    nist: Path | None,
     as_json: bool,
 ) -> None:
     """Write one HTML page about MODEL: may it be released, what is guaranteed, what is not, and what speaks against it.
@@ -44,7 +55,7 @@ def report(
     \b
     Examples:
       dpsparse report model.json -o report.html --ledger sqlite:///budget.db
-      dpsparse report model.json --card card.md
+      dpsparse report model.json --card card.md --registry entry.json --nist nist.md
       dpsparse report --search search.json
       dpsparse report --ledger sqlite:///budget.db -o ledger.html
       dpsparse report --bench out/own-mine.parquet -o bench.html
@@ -57,12 +68,14 @@ def report(
         raise Refusal("give one of MODEL, --search and --bench.")
     inputs = [path for path in (model, search, bench, audit, score) if path is not None]
     check_file(out, inputs=inputs)
-    if card is not None:
-        check_file(card, "--card", inputs=[*inputs, out])
+    beside = {"--card": card, "--registry": registry, "--nist": nist}
+    beside = {option: path for option, path in beside.items() if path is not None}
+    for option, path in beside.items():
+        check_file(path, option, inputs=[*inputs, out, *(other for other in beside.values() if other is not path)])
     subject = model or search
     if subject is None:
-        if card is not None:
-            raise Refusal("--card belongs to a MODEL or a --search.")
+        if beside:
+            raise Refusal(f"{', '.join(beside)}: give a MODEL or a --search with it.")
         if audit is not None or score is not None:
             raise Refusal("--audit and --score belong to a MODEL.")
         if bench is not None:
@@ -87,6 +100,7 @@ def report(
 
         with writing(card, "--card"):
             load(subject, edited=True).card().save(card)
+    to_fill_in = _registers(found, registry, nist)
     verdict = found.verdict
     reasons = [f"{check.what}: {check.said}" for check in verdict.reasons]
     content = {
@@ -100,6 +114,7 @@ def report(
             f"May it be released? {verdict.word} {verdict.headline}",
             *(f"  {r}" for r in reasons),
             f"The page is in {out}.",
+            *([f"To be filled in {registry}: {', '.join(to_fill_in)}."] if to_fill_in else []),
         ]
     )
     _said(content, text, as_json)
@@ -107,6 +122,20 @@ def report(
         raise NoPromise(f"{subject} carries no guarantee for anyone in the data; its caveats say why.")
     if verdict.light == "no":
         raise NoPromise(f"{subject} must not be released: {reasons[0]}")
+
+
+def _registers(found: Report, registry: Path | None, nist: Path | None) -> tuple[str, ...]:
+    """Write what registers ask; what a person has to fill in. A model without a guarantee has no entry."""
+    from ..report.registers import left_open, nist_blocks, nist_page, registry_entry
+
+    if nist is not None:
+        as_text = nist.suffix.lower() != ".json"
+        write_text(nist, nist_page(found) if as_text else json.dumps({"blocks": nist_blocks(found)}, indent=2) + "\n")
+    if registry is None or not found.values["statement"].private:
+        return ()
+    entry = registry_entry(found)
+    write_text(registry, json.dumps(entry, indent=2) + "\n")
+    return left_open(entry)
 
 
 def _read(path: Path | None, option: str) -> Mapping[str, Any] | None:

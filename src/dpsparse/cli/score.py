@@ -63,7 +63,7 @@ USUAL = (
 )
 @click.option("--epsilon", type=float, default=1.0, show_default=True, help="Privacy budget of all metrics together.")
 @delta_option
-@click.option("--group", help="Column by which scores are also told, such as sex or site; needs --groups.")
+@click.option("--group", help="Column by which scores are also given, such as sex or site; needs --groups.")
 @click.option("--groups", type=Names(), help="The public list of groups.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Of each interval.")
 @click.option("--bins", type=int, default=10, show_default=True, help="Of the calibration curve.")
@@ -88,7 +88,7 @@ def score(
 ) -> None:
     """Score the saved MODEL on the rows of DATA under differential privacy, with intervals.
 
-    Test rows are people, too: exact scores would tell about them. All metrics share one budget and
+    Test records describe people, too: exact scores would reveal something about them. All metrics share one budget and
     one payment. Intervals contain the noise and the error of sampling.
 
     \b

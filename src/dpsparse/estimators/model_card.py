@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 OPEN = (
     "What is the model for, and what must it not be used for?",
     "Who are the people in the data, and how were they chosen?",
-    "Is one record one person? If a person has several records, the guarantee is for each record.",
+    "Has each person in the data only one unit of privacy, as stated above? A person with several is protected less.",
     "Who decided about the bounds and the budget, and when?",
     "How well does the model predict on held-out data (dpsparse score), for each group of people?",
 )

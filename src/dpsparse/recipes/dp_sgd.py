@@ -17,7 +17,7 @@ from .defaults.theory import budget_of, prescribed
 
 @dataclass(frozen=True, kw_only=True)
 class DPSGD(PrivateRecipe):
-    r"""Private stochastic gradient descent, with proximal steps for penalties (the baseline DP-SGD of [MBST23]_).
+    r"""Private stochastic gradient descent, with proximal steps for penalties (DP-SGD of [MBST23]_).
 
     .. math:: w_{t+1} = \mathrm{prox}_{\eta\psi}\Bigl(w_t - \eta\bigl(\tfrac{1}{qn}\textstyle\sum_{i \in B_t}
               \mathrm{clip}_C\,g_i(w_t) + \text{noise}\bigr)\Bigr), \qquad P(i \in B_t) = q

@@ -13,7 +13,7 @@ from ..core import DataError, Statement
 from ..core.attacker import in_percent
 from ..core.errors import ModelEditedError
 from ..core.regular_files import write_whole
-from ..core.words import details, guesses, other_words, paragraph
+from ..core.words import details, guesses, one_of_many, other_words, paragraph
 from ..estimators.files import digest_in, load
 from ..estimators.interval_words import meaning
 from ..estimators.intervals import Intervals
@@ -133,6 +133,7 @@ def report_of(
         "details": details(statement),
         "success": in_percent(statement.attacker_success),
         "record": _record(statement),
+        "several": one_of_many(statement.unit),
         "guess": guesses(statement.adjacency, statement.unit),
         "beliefs": learned(statement).beliefs,
         "read_offs": read_offs(statement),
@@ -161,7 +162,10 @@ def report_of(
 
 def _record(statement: Statement) -> str:
     """Whom the guarantee is about: where the unit is a row, a record is one row, and a person may have several."""
-    return "one record (one row)" if statement.unit == "one row" else statement.unit
+    if statement.unit == "one row":
+        return "one record (one row)"
+    who = one_of_many(statement.unit)
+    return f"one {who} (all rows with the same id)" if who else statement.unit
 
 
 def _linear(model: Any) -> SparseLinear:

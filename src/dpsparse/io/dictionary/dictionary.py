@@ -22,7 +22,7 @@ MOST_COLUMNS = 100_000
 COMMENT = """A public data dictionary. Fill in what is null, from a codebook or physical limits and never from the data.
 role: feature, target, unit, id or ignore         kind: number, category, boolean or date
   (also weight, offset, exposure; and time, event, entry of a survival study)
-bounds: [lowest, highest]                   categories: [a, b, c]; any other label is unknown
+bounds: [lowest, highest]                   categories: [a, b, c]; other labels count as missing
 fill: the public value for a gap (optional) reference: the category, or the number, to compare with (optional)
 gap_is_feature: true adds an indicator for gaps (optional)      unit: years (optional)
 shape: line, smooth, monotone or steps (optional)
