@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..core import DataError
 from ..core.codec import FormError, read
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .steps import PrivatePipeline
     from .survival import SparseSurvival
 
-    Fitted = SparseLinear | PrivatePipeline | PrivateSearch | SparseSurvival
+    Fitted: TypeAlias = SparseLinear | PrivatePipeline | PrivateSearch | SparseSurvival
 
 
 def _reader(form: str) -> tuple[tuple[int, ...], type, Callable[[Any], Fitted]] | None:
