@@ -195,7 +195,6 @@ class PricedNoise:
             moved = vote_range(query)
         else:
             assert self.loss is not None
-            check_support(query.support, facts.dimension)
             if kind is PerturbedMinimum:
                 offset = proven_offset(query, self.loss)
                 if offset > cost.offset * (1 + 1e-12):
@@ -204,6 +203,7 @@ class PricedNoise:
                         f"log(1 + beta/lambda) = {offset:.4g}."
                     )
             moved, strength, spec = MINIMA[kind].measure(query, self.loss, facts.n_rows, strength)
+            check_support(query.support, facts.dimension)
         if not 0 < moved / strength < math.inf:
             raise PrivacyError(f"ask {ask.name!r}: neighbours move this {kind.__name__} by {moved!r}: no noise fits.")
         return TurnNoise(moved, strength, cost.sampling_rate, divisor, spec)
