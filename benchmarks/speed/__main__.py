@@ -13,6 +13,7 @@ from .fits import dense, text
 from .goals import Part, Settings
 from .growth import CURVES, growth
 from .memory import memory
+from .met import met
 from .page import page, plot
 from .small import fixed, noise
 from .sums import sums
@@ -25,6 +26,7 @@ PARTS: dict[str, Part] = {
     "text": text,
     "memory": memory,
     "growth": growth,
+    "met": met,
 }
 RESULTS = Path(__file__).parent / "results.json"
 
