@@ -52,6 +52,15 @@ def plan_of(estimator, n, d):
 # ------------------------------------------------------------------------------------------------ what is found
 
 
+def test_numbers_far_below_zero_are_fitted_by_steps_of_second_order():
+    """Of numbers, the start of a path is a median in any units: no log-odds."""
+    X, y, w = table(n=6000, mean=-2.0)
+    small, large = (model(epsilon=4.0, target_bound=8.0 * unit).fit(X, y * unit) for unit in (1.0, 1e5))
+    assert small.intercept_ < -1.5
+    np.testing.assert_allclose(large.coef_ / 1e5, small.coef_, atol=1e-3)
+    assert excess(small, w) < 0.01
+
+
 @pytest.mark.parametrize(
     ("options", "mean"),
     [

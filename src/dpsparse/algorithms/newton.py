@@ -52,8 +52,10 @@ def _step(descent: Descent, phase: DescentStage, inverse: Vector, square: float)
 
 def _first_inverse(descent: Descent, square: float) -> Vector:
     """The inverse of the curvature of independent columns, of classes at the class share."""
-    share = 1 / (1 + math.exp(-descent.start))
-    bend = share * (1 - share) + TABLES.least_bend if descent.schedule.classes else descent.facts.curvature
+    bend = descent.facts.curvature
+    if descent.schedule.classes:  # of numbers the start is a median, in any units
+        share = 1 / (1 + math.exp(-descent.start))
+        bend = share * (1 - share) + TABLES.least_bend
     squares = np.r_[np.full(descent.columns, square), [descent.frame.constant**2] * descent.frame.free]
     return np.diag(1 / (bend * squares + descent.ridge))
 
