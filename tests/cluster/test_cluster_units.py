@@ -11,8 +11,8 @@ from dpsparse.core.facts import Clip, Facts
 from dpsparse.losses import Squared
 from dpsparse.queries.kinds import Count, Gradient, MeanSquares
 from dpsparse.rows.hosts import ClusterHost, MemoryHost
+from dpsparse.rows.hosts.cluster_units import STRAYED, ShuffledPart, dealt, part_of
 from dpsparse.rows.hosts.dask import open_collection
-from dpsparse.rows.hosts.shuffled import STRAYED, ShuffledPart, dealt, part_of
 from dpsparse.rows.hosts.worker import LoadedPart
 from dpsparse.rows.records import Records
 from dpsparse.rows.sampling import PoissonSample

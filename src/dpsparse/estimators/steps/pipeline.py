@@ -38,7 +38,7 @@ from ...ledger import Ledger, LedgerArgument, check_ledger, refuse_own_ledger
 from ...oracles import Resume
 from ...rows import Records
 from ...rows.declared import Bounded
-from ...rows.file_records import FileRecords
+from ...rows.file_records import ClusterRecords
 from ...rows.records import suppress_messages
 from ...rows.units import read_units
 from ..display import StatementMixin
@@ -324,7 +324,7 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
 
     def _fit(self, X: Matrix, y: object, units: object, word: str, resume: Resume | None) -> Self:
         X, y = open_clusters(X, y)
-        if units is not None and isinstance(X, FileRecords):
+        if units is not None and isinstance(X, ClusterRecords):
             raise DataError(UNITS_IN_MEMORY)
         texts = getattr(X, "ndim", None) == 1 or (
             isinstance(X, list | tuple) and all(isinstance(x, str) for x in X[:1])

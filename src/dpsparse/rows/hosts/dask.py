@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import DataError
 from .cluster_rows import ClusterRows, Gather, gather_arrays
+from .cluster_units import ShuffledPart, dealt
 from .dask_engine import DaskEngine, workers_of
-from .shuffled import ShuffledPart, dealt
 from .worker import LoadedPart, RawPart
 
 if TYPE_CHECKING:

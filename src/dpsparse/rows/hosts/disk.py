@@ -16,11 +16,11 @@ from ...queries.losses import Loss
 from ...queries.rules import partial_sum
 from ...queries.sensitivity import Integers
 from ..block import Block, clip_and_quantise
-from ..grouped_rows import GroupedRows
 from ..lattice import BLOCK_ROWS, SHARD_ROWS, Lattice
 from ..records import Records
 from ..scratch import Scratch
 from ..scratch_rows import ScratchBlock, compact
+from ..scratch_units import GroupedRows
 from ..shard import Shard
 from .base import Total, check_units
 from .memory_budget import MemoryBudget
