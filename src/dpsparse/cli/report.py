@@ -75,8 +75,8 @@ def report(
         raise Refusal("give one of MODEL, --search and --bench.")
     inputs = [path for path in (model, search, bench, audit, score) if path is not None]
     check_file(out, inputs=inputs)
-    beside = {"--card": card, "--registry": registry, "--nist": nist}
-    beside = {option: path for option, path in beside.items() if path is not None}
+    files = (("--card", card), ("--registry", registry), ("--nist", nist))
+    beside = {option: path for option, path in files if path is not None}
     for option, path in beside.items():
         check_file(path, option, inputs=[*inputs, out, *(other for other in beside.values() if other is not path)])
     subject = model or search
