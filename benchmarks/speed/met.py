@@ -111,7 +111,9 @@ def commands(settings: Settings) -> list[Line]:
 def _processor(command: list[str], folder: Path) -> float:
     """Processor time of a command."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    run = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
+    if run.returncode not in (0, 7):  # 7: a page that says no
+        raise RuntimeError(run.stderr)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
