@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from dpsparse import Ledger
+from dpsparse import Ledger, PrivateScaler, PrivateSearch, SparseRegressor, make_private_pipeline
 from dpsparse.cli import main
 
 OPTIONS = [
@@ -200,3 +200,20 @@ def test_show_and_audit_say_first_that_a_file_was_edited(tmp_path, table):
         assert result.exit_code == 2
         assert result.stdout == ""
         assert "edited after it was saved" in result.stderr
+
+
+@pytest.mark.parametrize("kind", ["pipeline", "search"])
+def test_show_describes_pipelines_and_searches_with_their_own_statement(tmp_path, kind):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (80, 3))
+    model = SparseRegressor(recipe="dp_ight", feature_bound=1.0, target_bound=2.0)
+    whole = (
+        make_private_pipeline(PrivateScaler(feature_bound=1.0), model, epsilon=2.0, delta=1e-5)
+        if kind == "pipeline"
+        else PrivateSearch(model, {"sparsity": [2, 3]}, epsilon=2.0, delta=1e-5)
+    )
+    whole.fit(X, X[:, 0]).save(tmp_path / "whole.json")
+    found = run("show", tmp_path / "whole.json", "--json")
+    assert found.exit_code == 0, found.output
+    assert json.loads(found.output)["statement"] == json.loads(json.dumps(whole.statement_.to_dict()))
+    assert "features selected" in run("show", tmp_path / "whole.json").output

@@ -69,16 +69,18 @@ def _size(selected: dict[str, Any]) -> float:
     return float(max(map(abs, value)) if isinstance(value, list) else abs(value))
 
 
-def print_model(model: SparseLinear, details: bool = False) -> str:
+def print_model(model: SparseLinear, details: bool = False, statement: Statement | None = None) -> str:
     """The statement, caveats first, and the selected features with their coefficients.
 
     Coefficients are in the units of the table where these are known. Without `details` it fits on
-    one screen: answers are counted, and of long lists the first rows are shown.
+    one screen: answers are counted, and of long lists the first rows are shown. `statement` is that
+    of the pipeline or search around the model, if there is one.
     """
     from ..estimators.interval_words import meaning
     from ..estimators.summary import about_bounds, has_intervals, in_units, keeps_dictionary
 
-    said = model.statement_.details() if details else brief(model.statement_, most=0)
+    statement = statement or model.statement_
+    said = statement.details() if details else brief(statement, most=0)
     table, words = [], [line for shape in model.shapes_ for line in str(shape).splitlines()]
     if keeps_dictionary(model):
         table, words = str(in_units(model)).splitlines(), [*words, *about_bounds(model).splitlines()]

@@ -17,7 +17,7 @@ from .output import echo, print_json
 @click.option("--details", is_flag=True, help="All coefficients, every noisy answer, and no limit of one screen.")
 @json_option
 def show(model: Path, details: bool, as_json: bool) -> None:
-    """Print the statement of the saved MODEL, caveats first, its coefficients, its digest and the \
+    """Print the statement of the saved MODEL, pipeline or search, caveats first, its coefficients, its digest and the \
 entry of a ledger that paid for it.
 
     Says first if the file was edited after it was saved, and then exits with 2; and if the model
@@ -32,7 +32,7 @@ entry of a ledger that paid for it.
     from .. import load
     from ..core.errors import ModelEditedError
     from ..estimators.files import digest_in
-    from ..estimators.summary import summary
+    from ..estimators.summary import linear_of, summary
 
     edited = None
     try:
@@ -40,17 +40,18 @@ entry of a ledger that paid for it.
     except ModelEditedError as error:
         edited = str(error)
         fitted = load(model, edited=True)
-    digest, record = digest_in(model), fitted.statement_.ledger
+    statement, inner = fitted.statement_, linear_of(fitted)
+    digest, record = digest_in(model), statement.ledger
     if as_json:
-        content = {"edited": edited is not None, "private": fitted.statement_.private, **summary(fitted)}
-        print_json({**content, "digest": digest, "ledger": record})
+        content = {"edited": edited is not None, "private": statement.private, **summary(inner)}
+        print_json({**content, "statement": statement.to_dict(), "digest": digest, "ledger": record})
     else:
-        echo(print_model(fitted, details))
+        echo(print_model(inner, details, statement))
         echo(f"Digest: {'none' if digest is None else digest}{'' if edited is None else ', which does not fit'}")
         echo("Ledger: none was charged" if record is None else "Ledger:")
         for name, value in (record or {}).items():
             echo(f"  {name}: {value}")
     if edited is not None:
         raise Refusal(edited)
-    if not fitted.statement_.private:
+    if not statement.private:
         raise NoPromise(f"{model} carries no guarantee for anyone in the data; its caveats say why.")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.errors import DataError
 from ..core.facts import Vector
 from ..core.plain import to_json
 from .effects import Effects, effects_of
@@ -22,6 +23,15 @@ NO_BOUNDS = (
     "values as they come. Predictions for values outside the bounds are extrapolations; fit again "
     "to have such values clipped."
 )
+
+
+def linear_of(model: Any) -> SparseLinear:
+    """The linear model inside: that of a search, the last step of a pipeline, or itself."""
+    found = getattr(model, "best_estimator_", model)
+    found = found.steps[-1][1] if hasattr(found, "steps") else getattr(found, "model_", found)
+    if not isinstance(found, SparseLinear):
+        raise DataError(f"a model of dpsparse is needed, and this is a {type(found).__name__}.")
+    return found
 
 
 def summary(model: SparseLinear) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from ..estimators.files import digest_in, load
 from ..estimators.interval_words import meaning
 from ..estimators.intervals import Intervals
 from ..estimators.linear import SparseLinear
-from ..estimators.summary import about_bounds, keeps_dictionary, summary
+from ..estimators.summary import about_bounds, keeps_dictionary, linear_of, summary
 from ..fitting.counts import CLIPPED, NO_COEFFICIENT, SHARES
 from ..ledger import Ledger
 from .evidence import (
@@ -109,7 +109,7 @@ def report_of(
     statement: Statement | None = getattr(model, "statement_", None)
     if statement is None:
         raise DataError("there is nothing to report: the model is not fitted.")
-    inner = _linear(model)
+    inner = linear_of(model)
     planned = repeat_plan(inner, statement)
     payment, extract = ledger_check(statement, ledger)
     verdict = decide(
@@ -166,15 +166,6 @@ def _record(statement: Statement) -> str:
         return "one record (one row)"
     who = one_of_many(statement.unit)
     return f"one {who} (all rows with the same id)" if who else statement.unit
-
-
-def _linear(model: Any) -> SparseLinear:
-    """The linear model inside: that of a search, the last step of a pipeline, or itself."""
-    found = getattr(model, "best_estimator_", model)
-    found = found.steps[-1][1] if hasattr(found, "steps") else getattr(found, "model_", found)
-    if not isinstance(found, SparseLinear):
-        raise DataError(f"a report is about models of dpsparse, and this is a {type(found).__name__}.")
-    return found
 
 
 #: Curves that a page draws.
