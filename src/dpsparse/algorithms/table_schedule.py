@@ -264,7 +264,7 @@ class TableSchedule:
     @property
     def constant(self) -> bool:
         """Whether the median, or the share of a class, is all that can be told."""
-        return self.free and self._clear < TABLES.pair.constant_level[self.classes]
+        return self.free and self._clear < ENGINE.constant_level
 
     @property
     def question(self) -> float:
