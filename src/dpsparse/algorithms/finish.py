@@ -123,15 +123,16 @@ class Finish:
     def _kept(self, found: float, moved: float, score: Score, noise: float, shift: float) -> tuple[float, float]:
         """The slope as far as it stands clear of 1, and the constant.
 
-        Where it is far below 1, or too noisy to tell 1 from 0: as far as it stands clear of 0.
+        Where it is far below 1, too noisy to tell 1 from 0, or for classes nearer to 0: as far as it stands clear of 0.
         """
         offset = score.offset
         doubt = (FINISH.class_doubt if self.classes else 2.0) * noise
         if self.classes and found > 0:
             offset += clear_part(moved - offset, 2 * shift / FINISH.constant)
-        if 0 < 1 - doubt <= found and (found <= 1 + doubt or not self.classes):
+        likely = found > 0.5 or not self.classes  # nearer to 1 than to 0
+        if likely and 0 < 1 - doubt <= found and (found <= 1 + doubt or not self.classes):
             return 1.0, offset
-        if self.classes and doubt < 1 and found > 1 - 3 * noise:
+        if likely and self.classes and doubt < 1 and found > 1 - 3 * noise:
             return 1 + clear_part(found - 1, doubt), offset
         part = min(1.0, clear_part(max(0.0, found), noise))
         start = offset if score.start is None else score.start

@@ -18,7 +18,7 @@ import numpy as np
 from ..core.facts import Facts, Vector
 from ..core.plan import Ask, Noise, Plan
 from . import column_locations
-from .constants import LOW, MIDDLE, TABLES, Constants
+from .constants import ENGINE, LOW, MIDDLE, TABLES, Constants
 from .engine import class_clip, constant_plan
 from .finish import Finish
 
@@ -264,7 +264,7 @@ class TableSchedule:
     @property
     def constant(self) -> bool:
         """Whether the median, or the share of a class, is all that can be told."""
-        return self.free and self._clear < TABLES.pair.constant_level[self.classes]
+        return self.free and self._clear < ENGINE.constant_level
 
     @property
     def question(self) -> float:
@@ -291,7 +291,7 @@ class TableSchedule:
     @property
     def soft(self) -> float:
         """Threshold of the path in standard deviations of its noise: columns without a signal stay out."""
-        many = self.n_features >= TABLES.whole.soft_columns and self.kappa >= TABLES.soft_kappa
+        many = self.n_features >= ENGINE.whole.soft_columns and self.kappa >= TABLES.soft_kappa
         return TABLES.soft if many and not self.gram else 0.0
 
     @property
@@ -321,7 +321,7 @@ class TableSchedule:
         length = self.level * math.sqrt(share) / (2 * self.class_clip if self.classes else 2)
         fewest = TABLES.whole.class_steps if self.classes else TABLES.whole.steps
         fewest = fewest if number == len(self.parts) else fewest // 2
-        stable = TABLES.class_stable if self.classes else TABLES.stable
+        stable = ENGINE.stable * (3 if self.classes else 1)
         steps = max(fewest, min(TABLES.whole.most_steps, math.ceil(self.longest * length * self.curvature / stable)))
         return DescentStage(
             number=number, share=share, steps=steps, length=length, limit=2 * stable * steps / self.curvature

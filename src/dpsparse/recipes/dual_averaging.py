@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..algorithms.column_weights import Weighting
-from ..algorithms.constants import AVERAGING, constants
+from ..algorithms.constants import AVERAGING, ENGINE, constants
 from ..algorithms.dual_averaging import Averaging
 from ..algorithms.dual_averaging import DualAveraging as Loop
 from ..algorithms.finish import Finish
@@ -153,7 +153,7 @@ class DualAveraging(PrivateRecipe):
         weighted = columns is not None
         clip = self.clip or typical_slope(facts, rule.clip(weighted=weighted, again=two))
         noise = self.margin_noise or (AVERAGING.refit_noise if two else rule.margin_noise)
-        soft = rule.threshold if d >= AVERAGING.whole.soft_columns else 0.0
+        soft = rule.threshold if d >= ENGINE.whole.soft_columns else 0.0
         threshold = soft if self.threshold is None else self.threshold
         tail = math.sqrt(1 - AVERAGING.intercept * facts.free)
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from ..algorithms.constants import AVERAGING, PAPERS
+from ..algorithms.constants import AVERAGING, ENGINE, PAPERS
 from ..algorithms.dual_averaging import DualAveraging as Loop
 from ..algorithms.steps import PacedSteps
 from ..core.budget import Budget
@@ -97,7 +97,7 @@ class LazyIHT(PrivateRecipe):
         length = min(loop.length if facts.target.direct else allowed, PAPERS.lazy_longest * facts.n_features / bend)
         return Loop(
             loop=replace(loop, length=length),
-            step_rule=PacedSteps(AVERAGING.stable / facts.curvature, reach=AVERAGING.stable),
+            step_rule=PacedSteps(ENGINE.stable / facts.curvature, reach=ENGINE.stable),
             column_weight=math.sqrt(1 - AVERAGING.intercept * facts.free) / facts.row_bound,
             intercept_weight=intercept_weight(facts),
             sparsity=min(facts.sparsity or default_sparsity(facts, budget, peel=False), facts.n_features),

@@ -29,7 +29,7 @@ class Tables(PrivateRecipe):
     of grids. With :math:`N = n\mu` for the Gaussian budget :math:`\mu` (doubled for add-remove) and
     :math:`\kappa = N/(2d)`:
 
-    * **constant**: where one query would be left with a level :math:`N\sqrt f` below 12 (classes 10),
+    * **constant**: where one query would be left with a level :math:`N\sqrt f` below 18,
       the median, shrunk by :math:`N^2/(N^2 + 64)`, or the class share is all that is released;
     * **start**: the median of the targets, or the log-odds of the class share, which is shrunk to one
       half by its noise;

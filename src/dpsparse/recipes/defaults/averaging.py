@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...algorithms.constants import AVERAGING, CLASSES
+from ...algorithms.constants import AVERAGING, CLASSES, ENGINE
 from ...algorithms.dual_averaging import Averaging
 from ...core.budget import Budget
 from ...core.facts import Facts
@@ -69,7 +69,7 @@ def averaging(
     that of two classes of documents over very many columns.
     """
     length = noise_length(facts, budget, share, clip, margin_noise)
-    stable = AVERAGING.stable * spread
+    stable = ENGINE.stable * spread
     steps = steps or min(most_steps, max(least_steps, math.ceil(length * facts.curvature / stable)))
     length = min(length, 2 * stable * steps / facts.curvature)
     return Averaging(steps=steps, length=length, clip=clip, share=share, momentum=momentum)
