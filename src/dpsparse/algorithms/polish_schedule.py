@@ -103,7 +103,7 @@ class PolishSchedule:
     ----------
     shares : BudgetShares
     coordinates : int
-        k: how many are selected; where columns have groups, so many of these.
+        k: how many are selected; where columns have groups, the number of groups.
     rounds : int
     classes : bool
         Whether the loss is that of classes.

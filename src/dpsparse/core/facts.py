@@ -327,7 +327,7 @@ class Facts:
     slope_bound, curvature : float
         Bounds on the first and second derivative of the loss in its margin.
     sparsity : int or None
-        At most this many nonzero coefficients were asked for; with `groups`, as many as so many
+        At most this many nonzero coefficients were asked for; with `groups`, as many as that number of
         groups have on average.
     groups : array of int of shape (n_features,) or None
         The group of each column, from 0 on without gaps: columns of a group are selected, dropped

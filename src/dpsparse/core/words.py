@@ -57,7 +57,7 @@ def guesses(adjacency: str, unit: str) -> str:
 
 
 def paragraph(statement: Statement) -> str:
-    """The guarantee in a few sentences, or that there is none; without caveats."""
+    """The guarantee in a few sentences, or that nothing is guaranteed; without caveats."""
     by = f"{_made(statement.recipe)} {statement.recipe} ({statement.loss} loss)"
     guarantee = f"({statement.epsilon:.6g}, {statement.delta:.3g})-differential privacy"
     if not statement.private:
