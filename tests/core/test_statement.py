@@ -170,7 +170,7 @@ def test_it_prints_all_three_languages_the_adjacency_and_the_unit():
     assert "mu = 0.2367" in text
     assert "replace-one" in text
     assert "one row" in text
-    assert f"factor {math.e:.4g}" in text
+    assert f"factor of {math.e:.4g}" in text
 
 
 def test_caveats_come_first_and_assumptions_are_listed():

@@ -61,7 +61,7 @@ def test_the_statement_covers_the_whole_search(law):
     assert found.statement_.delta == 1e-5
     assert found.best_estimator_.statement_ is found.statement_
     assert law in found.statement_.accountant
-    assert any("number of runs stays secret" in a for a in found.statement_.assumptions)
+    assert any("does not cover the number of runs" in a for a in found.statement_.assumptions)
     assert "nothing is stated in rho-zCDP or mu-GDP" in found.statement_.details()
 
 

@@ -189,7 +189,7 @@ def _run(
     X, y = rows
     try:
         with suppress_messages():
-            unpaid = Session((Payment(),), Randomness(SEED))
+            unpaid = Session((Payment(),), Randomness(SEED), bill=trial.bill)
             return run(trial, X, [y], unpaid, draft=draft, opener=wrapped(lambda _, oracle: wrap(oracle)))
     except PrivacyLeakError as leak:
         raise _refusal(trial, str(leak)) from None
