@@ -51,18 +51,21 @@ def test_a_question_is_measured_once_for_all_its_turns():
         asked.append(question)
         return measure(question, lattice)
 
-    measures = SumSpecCache(watched)
-    first = measures.of(WeightedGradient(np.zeros(8), np.ones(8), 0.5))
-    assert measures.of(WeightedGradient(np.ones(8), np.ones(8), 0.5)) is first
+    measures = SumSpecCache()
+    first = measures.of(WeightedGradient(np.zeros(8), np.ones(8), 0.5), watched)
+    assert measures.of(WeightedGradient(np.ones(8), np.ones(8), 0.5), watched) is first
     assert len(asked) == 1
 
 
 @pytest.mark.parametrize("change", ["weights", "in place", "norm", "support", "question"])
 def test_what_changes_a_measure_is_measured_anew(change):
     lattice = host().lattice
-    measures = SumSpecCache(lambda question: measure(question, lattice))
-    weights = np.ones(8)
-    before = measures.of(WeightedGradient(np.zeros(8), weights, 0.5))
+    measures, weights = SumSpecCache(), np.ones(8)
+
+    def counted(question):
+        return measure(question, lattice)
+
+    before = measures.of(WeightedGradient(np.zeros(8), weights, 0.5), counted)
     asked = {
         "weights": WeightedGradient(np.zeros(8), np.full(8, 2.0), 0.5),
         "in place": WeightedGradient(np.zeros(8), weights, 0.5),
@@ -72,7 +75,7 @@ def test_what_changes_a_measure_is_measured_anew(change):
     }[change]
     if change == "in place":
         weights[3] = 9.0
-    found, expected = measures.of(asked), measure(asked, lattice)
+    found, expected = measures.of(asked, counted), measure(asked, lattice)
     assert found is not before
     assert np.array_equal(found.step, expected.step)
     assert found.reach.norm == expected.reach.norm

@@ -133,23 +133,22 @@ class PricedNoise:
     lattice: Lattice
     together: bool = False
     loss: Loss | None = None
-    _specs: SumSpecCache = field(init=False)
-    _trials: SumSpecCache = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_specs", SumSpecCache(self._measured))
-        object.__setattr__(self, "_trials", SumSpecCache(self._try_out, CHECKED))
+    _specs: SumSpecCache = field(init=False, default_factory=SumSpecCache)
+    _trials: SumSpecCache = field(init=False, default_factory=lambda: SumSpecCache(CHECKED))
 
     @cached_property
     def _absent(self) -> Shard:
         return absent_record(self.lattice)
+
+    def _spec(self, query: Any) -> Any:
+        return self._specs.of(query, self._measured)
 
     def _measured(self, query: Any) -> SumSpec | None:
         """How a sum is counted, or that of a selection; of a query that has been answered for a made-up record."""
         of = query.of if type(query) is Select else query
         spec = measure(of, self.lattice) if type(of) in SUMS else None
         if self.loss is not None:
-            self._trials.of(query)
+            self._trials.of(query, self._try_out)
         return spec
 
     def _try_out(self, query: Query) -> None:
@@ -180,18 +179,18 @@ class PricedNoise:
         kind, strength, divisor = type(query), cost.strength, self.divisor(ask.name, turn)
         spec: Any = None
         if kind in SUMS:
-            spec = self._specs.of(query)
+            spec = self._spec(query)
             moved = self.sensitivity(spec, ask)
         elif kind in CHOICES:
-            self._specs.of(query)
+            self._spec(query)
             moved = CHOICES[kind].spread(query, relation) * (UNIT_SPREAD if facts.by_unit else 1)
         elif kind is Select:
-            spec = self._specs.of(query)
+            spec = self._spec(query)
             largest = self.lattice.largest_total * float(np.max(spec.unit)) / divisor
             moved = score_sensitivity(query.score, spec.reach, relation, facts.free) / divisor
             moved += rounding(query.score, largest)
         elif kind is SupportVotes:
-            self._specs.of(query.of)
+            self._spec(query.of)
             moved = vote_range(query)
         else:
             assert self.loss is not None
@@ -227,7 +226,7 @@ class PricedNoise:
         paid = self.plan[ask]
         if paid.noise not in (Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN, Noise.LAPLACE):
             raise TypeError(f"the noise of ask {ask!r}, {str(paid.noise)!r}, has no standard deviation in an answer.")
-        scale = self.sensitivity(self._specs.of(question), paid) / cost.strength
+        scale = self.sensitivity(self._spec(question), paid) / cost.strength
         return self.deviation_of(scale, paid, turn)
 
     def deviation_of(self, scale: float, ask: Ask, turn: int) -> float:

@@ -7,8 +7,9 @@ a `Charge`. Nothing else is needed to answer it on any host.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -111,35 +112,40 @@ class SumSpecCache:
 
     Parameters
     ----------
-    measure : (question) -> SumSpec
-        For the lattice of the fit.
     loose : set of str
-        Fields of which it reads the shape alone.
+        Fields of which a measure reads the shape alone.
     """
 
-    def __init__(self, measure: Callable[[Asked], Any], loose: frozenset[str] = ITERATES) -> None:
-        self._measure, self._loose = measure, loose
+    def __init__(self, loose: frozenset[str] = ITERATES) -> None:
+        self._loose = loose
         self._last: dict[type, tuple[list[Any], Any]] = {}
 
-    def of(self, question: Asked) -> Any:
-        """How a sum is counted."""
-        parts, last = list(_parts(question, self._loose)), self._last.get(type(question))
+    def of(self, question: Asked, measure: Callable[[Asked], Any]) -> Any:
+        """How a sum is counted, by a measure that is the same in every call."""
+        parts, last = _parts(question, self._loose), self._last.get(type(question))
         if last is not None and len(last[0]) == len(parts) and all(map(_same, last[0], parts)):
             return last[1]
-        found = self._measure(question)
+        found = measure(question)
         self._last[type(question)] = [np.copy(v) if isinstance(v, np.ndarray) else v for v in parts], found
         return found
 
 
-def _parts(question: Asked, loose: frozenset[str]) -> Iterator[Any]:
+@cache
+def _names(kind: type) -> tuple[str, ...] | None:
+    """Fields of a dataclass; None for other types."""
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
+
+
+def _parts(question: Asked, loose: frozenset[str]) -> list[Any]:
     """What a measure may read of a question; of models and frames inside it everything but `ITERATES`."""
-    yield type(question)
-    for field in fields(question):
-        value = getattr(question, field.name)
-        if is_dataclass(value):
-            yield from _parts(value, loose if field.name in ("of", "score") else ITERATES)
+    found: list[Any] = [type(question)]
+    for name in _names(type(question)) or ():
+        value = getattr(question, name)
+        if _names(type(value)) is not None:
+            found += _parts(value, loose if name in ("of", "score") else ITERATES)
         else:
-            yield np.shape(value) if field.name in loose else value
+            found.append(np.shape(value) if name in loose else value)
+    return found
 
 
 def _same(a: Any, b: Any) -> bool:
