@@ -41,9 +41,10 @@ class Queries:
 
     def noisy(self, query: Query, ask: str) -> tuple[Vector, float]:
         """The answer to a sum, and the standard deviation of the noise in each of its numbers."""
+        answer = np.asarray(self.oracle.answer(query, ask))
         noise = self.oracle.deviation(query, ask, self._turns[ask])
         self._turns[ask] += 1
-        return np.asarray(self.oracle.answer(query, ask)), noise
+        return answer, noise
 
     def quantile(self, of: str, model: CentredModel | ProjectedModel, part: float, points: Vector, ask: str) -> float:
         """The point of a grid at which about this part of the rows' values is reached."""

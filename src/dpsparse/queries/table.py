@@ -150,9 +150,9 @@ def _parts(question: Asked, loose: frozenset[str]) -> list[Any]:
 
 def _same(a: Any, b: Any) -> bool:
     """Whether two parts of a query are alike: types, numbers, arrays, shapes or None."""
-    if a is b or type(a) is not type(b):
-        return a is b
-    return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray) else a == b
+    if not isinstance(a, np.ndarray):
+        return a is b or (type(a) is type(b) and bool(a == b))
+    return isinstance(b, np.ndarray) and a.shape == b.shape and bool((a == b).all())
 
 
 def absent_record(lattice: Lattice) -> Shard:
