@@ -94,7 +94,7 @@ def test_a_fit_without_a_sparsity_says_how_many_features_it_uses():
         options = {"sparsity": sparsity, "random_state": 0, "recipe": "dual_averaging", **BOUNDS}
         with pytest.warns(match="random_state was given"):
             model = SparseRegressor(epsilon=5.0, **options).fit(X, X[:, 0])
-        note = f"{model.support_.size} of 400 features have a coefficient"
+        note = f"kept {model.support_.size} of 400 features"
         assert any(note in n for n in model.statement_.notes) is said
 
 
