@@ -261,8 +261,9 @@ def test_the_opener_of_these_laws_is_the_ordinary_one_with_parts():
     seen = []
 
     @contextmanager
-    def both(prepared, *rest):
-        with open_oracle(prepared, *rest) as ours, in_parts(1)(prepared, *rest) as here:
+    def both(prepared, X, y, opened):
+        other = replace(opened)  # a session answers its plan once
+        with open_oracle(prepared, X, y, opened) as ours, in_parts(1)(prepared, X, y, other) as here:
             seen.append((ours, here))
             yield ours
 

@@ -425,7 +425,7 @@ def test_missing_tables_are_an_error(ledger, path):
 
 
 @pytest.mark.parametrize(
-    ("version", "advice"), [(1, "an earlier release.*Use the release"), (3, "a later release.*Update")]
+    ("version", "advice"), [(1, "an earlier release.*dpsparse ledger upgrade"), (3, "a later release.*Update")]
 )
 def test_other_versions_are_named(ledger, path, version, advice):
     edit(path, (f"UPDATE {HEAD} SET version = {version}",))

@@ -389,7 +389,7 @@ class _Run:
             labels = self.facts.groups[self.support]
             noise = np.bincount(labels, weights=self.last**2 + sampling) + chance * sampling
             sizes = group_norms(self.w, labels)
-            w = self.w * (shrunken(sizes, np.sqrt(noise)) / np.maximum(sizes, 1e-150))[labels]
+            w = self.w * (shrunken(sizes, np.sqrt(noise)) / np.maximum(sizes, 1e-300))[labels]
         if self.clear >= POLISH.poor_level:
             return w
         margin = POLISH.most_margin if self.schedule.classes else self.facts.target_bound

@@ -25,7 +25,7 @@ NO_BOUNDS = (
 )
 
 
-def linear_of(model: Any) -> SparseLinear:
+def linear_of(model: object) -> SparseLinear:
     """The linear model inside: that of a search, the last step of a pipeline, or itself."""
     found = getattr(model, "best_estimator_", model)
     found = found.steps[-1][1] if hasattr(found, "steps") else getattr(found, "model_", found)

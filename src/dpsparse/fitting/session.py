@@ -147,7 +147,7 @@ class Session:
     def _check_paid(self, plan: PricedPlan | Plan) -> None:
         """Refuse a plan that is not of the bill, or has been opened for every model of it."""
         if self.bill is None and (isinstance(plan, Plan) or plan.plan.unproven):
-            return  # nothing is promised, and nothing paid
+            return  # there is no guarantee, and no price
         cost, name = None if self.bill is None else bare_cost(self.bill), digest_of(plan)
         runs = cost.runs(plan) if isinstance(cost, PlanCost) and isinstance(plan, PricedPlan) else 0
         self._opened[name] = self._opened.get(name, 0) + 1

@@ -196,7 +196,7 @@ def void(statement: Statement, caveat: str) -> Statement:
 
 
 def of_others(prepared: FitPlan) -> tuple[str, ...]:
-    """What a private fit rests on that is not of this package: it was tested on synthetic rows."""
+    """What a private fit depends on that is not of this package: it was tested on synthetic rows."""
     tested = "was tested on synthetic rows and is not proven"
     found = []
     if prepared.recipe.private and not built_in(prepared.recipe):

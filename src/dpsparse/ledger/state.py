@@ -384,7 +384,7 @@ def _stored(
     return (
         Stored(path, "entries", *place, Taken.restored),
         Stored(path, "runs", *place, int),
-        Stored(path, "bills", *place, SameBill._make),
+        Stored(path, "bills", *place, lambda row: SameBill(*row)),
     )
 
 

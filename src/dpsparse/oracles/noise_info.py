@@ -125,7 +125,7 @@ class PricedNoise:
     together : bool
         Whether all rows are in one place.
     loss : Loss, optional
-        Needed where minimisers are asked for. With it every query is answered for a made-up record
+        Needed where minimisers are asked for. With it every query is answered for a synthetic record
         before it is paid for, so that a fault of the query costs no turn.
     """
 
@@ -140,11 +140,11 @@ class PricedNoise:
     def _absent(self) -> Shard:
         return absent_record(self.lattice)
 
-    def _spec(self, query: Any) -> Any:
+    def _spec(self, query: Query) -> Any:
         return self._specs.of(query, self._measured)
 
-    def _measured(self, query: Any) -> SumSpec | None:
-        """How a sum is counted, or that of a selection; of a query that has been answered for a made-up record."""
+    def _measured(self, query: Query) -> SumSpec | None:
+        """How a sum is counted, or that of a selection; of a query that has been answered for a synthetic record."""
         of = query.of if type(query) is Select else query
         spec = measure(of, self.lattice) if type(of) in SUMS else None
         if self.loss is not None:

@@ -3,7 +3,7 @@
 Guarantee
 ---------
 Only `oracles.gate.Gate.next` makes charges, once the turn is paid. A charge is frozen, and
-`dataclasses.replace` refuses it. Each is used once: whoever begins to compute an answer from rows
+`dataclasses.replace` refuses it. Each is used once: code that begins to compute an answer from rows
 calls `use`, which refuses a charge that was used, and a copy of one, however it was made. Workers
 get a copy in a message: they answer with a part of the sum, for the host that used the charge.
 """

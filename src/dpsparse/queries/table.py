@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -130,14 +129,18 @@ class SumSpecCache:
         return found
 
 
-@cache
+_NAMES: dict[type, tuple[str, ...] | None] = {}
+
+
 def _names(kind: type) -> tuple[str, ...] | None:
     """Fields of a dataclass; None for other types."""
-    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
+    if kind not in _NAMES:
+        _NAMES[kind] = tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
+    return _NAMES[kind]
 
 
 def _parts(question: Asked, loose: frozenset[str]) -> list[Any]:
-    """What a measure may read of a question; of models and frames inside it everything but `ITERATES`."""
+    """What a measure may read of a query; of models and frames inside it everything but `ITERATES`."""
     found: list[Any] = [type(question)]
     for name in _names(type(question)) or ():
         value = getattr(question, name)
@@ -148,11 +151,11 @@ def _parts(question: Asked, loose: frozenset[str]) -> list[Any]:
     return found
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: object, b: object) -> bool:
     """Whether two parts of a query are alike: types, numbers, arrays, shapes or None."""
     if not isinstance(a, np.ndarray):
         return a is b or (type(a) is type(b) and bool(a == b))
-    return isinstance(b, np.ndarray) and a.shape == b.shape and bool((a == b).all())
+    return isinstance(b, np.ndarray) and np.array_equal(a, b)
 
 
 def absent_record(lattice: Lattice) -> Shard:

@@ -34,7 +34,7 @@ VOTE_RANGE = 2.0
 
 
 def vote_range(question: SupportVotes) -> float:
-    """How far the difference of two numbers of votes moves; refuses a number of parts that is none."""
+    """How far the difference of two numbers of votes moves; refuses fewer than one part."""
     if type(question.parts) is not int or question.parts < 1:
         raise PrivacyError(f"rows vote in one part at least, and not in {question.parts!r}.")
     return VOTE_RANGE

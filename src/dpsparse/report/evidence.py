@@ -61,7 +61,7 @@ def file_check(digest: str | None, edited: bool) -> ReleaseCheck:
 
 
 def settings_check(model: object, inner: SparseLinear, statement: Statement, planned: Planned | None) -> ReleaseCheck:
-    """Whether the stored settings, planned again without data, allow what the statement promises."""
+    """Whether the stored settings, planned again without data, allow what the statement guarantees."""
     source = "settings in the model file, priced again"
     if not statement.private:
         return ReleaseCheck(

@@ -1,6 +1,6 @@
 """What registers and guidelines ask about a release: the DP Deployments Registry and NIST SP 800-226.
 
-Both are filled in from the statement; what only a person knows stays empty, or is a question.
+Both are filled in from the statement; what only a person knows is left empty, or marked for confirmation.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class GroupedRows:
         return int(self._ends[-1])
 
     def cut(self, entries: int) -> list[int]:
-        """Row numbers between which at most so many numbers stand, or one row."""
+        """Row numbers between which at most `entries` numbers stand, or one row."""
         return cut(self._ends, entries)
 
     def rows(self, start: int, stop: int) -> Raw:
@@ -83,7 +83,7 @@ class GroupedRows:
         return sp.vstack(found, format="csr") if self.sparse else np.concatenate(found)
 
     def targets(self, meant: str) -> None:
-        """None: whoever groups rows has their targets."""
+        """None: targets are grouped apart from the rows."""
 
     def _deal(self, entries: int) -> Indices:
         """Read the rows once and write each to its bucket; how many numbers each holds, in the order of units."""

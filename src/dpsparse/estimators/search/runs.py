@@ -55,7 +55,7 @@ class SearchData:
     def read(cls, probe: SparseLinear, X: object, y: object, units: object = None) -> SearchData:
         """Check shapes and types, and refuse missing values if that was asked for, as a fit does.
 
-        Messages name no row. `units` holds the id of each row, where the promise is made to what has one.
+        Messages name no row. `units` holds the id of each row, where all rows with one id are protected together.
         """
         request, source, targets = probe.read_rows(X, y)
         request, source = probe.with_units(request, source, units)

@@ -330,7 +330,7 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         """Search on private rows. Everything is planned, priced and drawn before a row is used.
 
         `units`, if given, holds the id of each row, or names the column of a frame that does: every run,
-        and the whole search, then promises to all rows with the same id together, and a holdout is of ids.
+        and the whole search, then protects all rows with the same id together, and a holdout is of ids.
         """
         refuse_fit_arguments(unsupported)
         from ...audit import check_pipeline

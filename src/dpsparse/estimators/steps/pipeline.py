@@ -310,7 +310,7 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
         """Fit all steps on private rows. The whole is checked and priced before the first query is sent.
 
         `units`, if given, holds the id of each row, or names the column of a frame that does: all
-        steps then promise to all rows with the same id together. `unit` of any step is the word for it.
+        steps then protect all rows with the same id together. `unit` of any step is the word for it.
         """
         refuse_fit_arguments(unsupported)
         resume = Resume.of(self.resume, self.dataset, self.run_id)
@@ -581,7 +581,7 @@ def make_private_pipeline(
 
 
 def records_of(rows: int, units: object) -> int:
-    """How many records so many rows are: one each, or one for each id."""
+    """The number of records: one for each row, or one for each id."""
     return rows if units is None else read_units(units, rows).count
 
 

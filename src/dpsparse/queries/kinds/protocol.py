@@ -166,9 +166,9 @@ class Oracle(ABC):
         ask: str,
         excluded: Indices | None = None,
     ) -> Indices:
-        """The candidates with the largest scores, best first: so many columns, or the columns of so many groups.
+        """The candidates with the largest scores, best first: `count` columns, or the columns of `count` groups.
 
-        Groups of which a column is excluded are.
+        A group is excluded if one of its columns is.
         """
         groups = self.facts.groups
         if groups is None or not isinstance(score, Magnitude | Greedy):

@@ -71,7 +71,7 @@ class Grouped:
     groups: NDArray[np.intp]
 
     def labels(self, size: int) -> NDArray[np.intp]:
-        """The candidate that each of so many scores counts for."""
+        """The candidate that each of `size` scores counts for."""
         rest = int(self.groups.max(initial=-1)) + 1 + np.arange(size - self.groups.size)
         return np.concatenate([self.groups, rest])
 

@@ -41,7 +41,7 @@ class Piece:
 
 
 def part_of(digests: NDArray[np.uint64], parts: int) -> NDArray[np.intp]:
-    """The part of each id, of so many: ranges of the first word of digests, in their order."""
+    """The number of the part of each id: ranges of the first word of digests, in their order."""
     edges = np.array([(number << 64) // parts for number in range(1, parts)], dtype=np.uint64)
     return np.searchsorted(edges, digests[:, 0], side="right")
 

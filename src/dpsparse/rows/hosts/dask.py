@@ -108,7 +108,7 @@ def open_collection(
 ) -> ClusterRows:
     """A Dask array or frame as rows on its cluster; every chunk of rows, or partition, is a part.
 
-    Where units are told, as many parts hold whole units.
+    Where ids of units are given, rows are dealt anew into parts that hold whole units.
 
     Parameters
     ----------
