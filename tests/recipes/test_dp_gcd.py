@@ -115,9 +115,9 @@ def test_pure_privacy_is_possible():
     X, y = easy("classification")
     statement = estimator("classification", epsilon=1.0, delta=0).fit(X, y).statement_
     assert (statement.epsilon, statement.delta) == (pytest.approx(1.0), 0)
-    assert any("exact laws, tails included" in note for note in statement.notes), "what a delta of 0 rests on is said"
+    assert any("exact distributions, tails included" in note for note in statement.notes)
     rounded = estimator("classification", epsilon=1.0, delta=1e-6).fit(X, y).statement_
-    assert not any("exact laws" in note for note in rounded.notes)
+    assert not any("exact distributions" in note for note in rounded.notes)
 
 
 def test_private_curvature_is_priced_read_once_and_floored():

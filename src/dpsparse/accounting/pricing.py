@@ -52,8 +52,8 @@ from .price_store import PriceStore
 #: Rounding of r towards more noise; covers the last-digit error of the closed forms.
 SAFETY = 1.0 - 1e-9
 
-#: Bits of a scale that a numeric search found. What is given up, a part of 2^-33, is below that of `SAFETY`; last digits that
-#: differ by a part of 1e-15 straddle a step of this size once in 10^5 prices.
+#: Bits of a scale that a numeric search found. What is given up, a part of 2^-33, is below that of
+#: `SAFETY`; last digits that differ by a part of 1e-15 straddle a step of this size once in 10^5 prices.
 SCALE_BITS = 34
 
 #: Parts of r that are given up one after the other until the price is certified: a curve that is

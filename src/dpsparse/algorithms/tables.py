@@ -96,11 +96,11 @@ class TableDescent:
             return _result(newton(descent, descent.square))
         for number, phase in enumerate(schedule.phases[:-1]):
             descent.run(phase)
-            if self.few_coefficients and self._few(descent, origin, number):
-                oracle.take_branch(SPARSE)
-                return self._runners[number].run(oracle, path, origin)
             if self.few_coefficients:
-                oracle.take_branch(DENSE)
+                few = self._few(descent, origin, number)
+                oracle.take_branch(SPARSE if few else DENSE)
+                if few:
+                    return self._runners[number].run(oracle, path, origin)
         return _result(_last_columns(descent, origin).run(schedule.phases[-1]))
 
     def _few(self, descent: Descent, origin: ColumnLocations | None, number: int) -> bool:

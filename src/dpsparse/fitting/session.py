@@ -28,7 +28,6 @@ import scipy.sparse as sp
 
 from ..accounting import Cost, PlanCost, PricedPlan, bare_cost
 from ..core import DataError, NonPrivateRandomnessWarning, Plan, PrivacyError
-from ..core.digests import digest_of
 from ..core.facts import Facts, Vector
 from ..core.mechanisms import Randomness, keyed_generator
 from ..ledger import Ledger, Payment, reserve
@@ -126,7 +125,7 @@ class Session:
     progress: ProgressCallback = no_progress
     tape: Tape | None = None
     bill: Cost | None = None
-    _opened: dict[str, int] = field(default_factory=dict, init=False)
+    _opened: list[PricedPlan | Plan] = field(default_factory=list, init=False)
 
     @property
     def payment(self) -> Payment:
@@ -148,10 +147,10 @@ class Session:
         """Refuse a plan that is not of the bill, or has been opened for every model of it."""
         if self.bill is None and (isinstance(plan, Plan) or plan.plan.unproven):
             return  # there is no guarantee, and no price
-        cost, name = None if self.bill is None else bare_cost(self.bill), digest_of(plan)
+        cost = None if self.bill is None else bare_cost(self.bill)
         runs = cost.runs(plan) if isinstance(cost, PlanCost) and isinstance(plan, PricedPlan) else 0
-        self._opened[name] = self._opened.get(name, 0) + 1
-        if self._opened[name] > runs:
+        self._opened.append(plan)
+        if sum(opened == plan for opened in self._opened) > runs:
             raise PrivacyError(
                 "a session answers the plan of its bill, once for each of its models, and this is another."
             )

@@ -212,7 +212,7 @@ def _place(member: object, names: Mapping[str, int], n_features: int) -> int:
 
 
 def keep_groups(w: Vector, members: Groups | None, sparsity: int | None) -> Vector:
-    """Coefficients with no more groups than allowed, those of the largest l2 norm: post-processing of what was released.
+    """Coefficients with no more groups than allowed, those of the largest l2 norm: post-processing.
 
     For recipes that select single columns; others have no more.
 

@@ -1,7 +1,7 @@
 """scikit-learn's base classes; in a command that needs nothing else of it, classes that stand in for them.
 
-Importing scikit-learn takes longer than most commands compute. `dpsparse.cli.program` is loaded by the program `dpsparse`
-alone, and imports scikit-learn before anything else where a command needs it.
+Importing scikit-learn takes longer than most commands compute. `dpsparse.cli.program` is loaded by the
+program `dpsparse` alone, and imports scikit-learn before anything else where a command needs it.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class ZeroNoise:
 
 
 def exact_charge(query: Query, host: Host) -> Charge:
-    """A charge for the exact answer of all rows of a host, which costs nothing: for audits of rows that are nobody's."""
+    """A charge for the exact answer of all rows of a host, at no cost: for audits of synthetic rows."""
     draws = query.count if isinstance(query, Select | SupportVotes) else 1
     plan = Plan(asks=(Ask(name="exact", noise=Noise.NONE, draws=draws),))
     return Gate(ZeroNoise(plan, host.facts, host.shards is not None, host.lattice)).next(query, "exact")

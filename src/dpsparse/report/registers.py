@@ -125,7 +125,7 @@ def nist_blocks(report: Report) -> list[dict[str, str]]:
         ),
         "Security and access control": (
             f"{found['File']} {found['Ledger']}",
-            "Records, ledger and the machine of the fit are protected; somebody else keeps a copy of the ledger's head.",
+            "Records, ledger and the machine of the fit are protected; a copy of the ledger's head is kept elsewhere.",
         ),
         "Data collection exposure": (
             "Nothing: the statement begins with the records as they were given to the fit.",

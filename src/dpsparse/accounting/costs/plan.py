@@ -54,9 +54,9 @@ class PlanCost:
         return cls(priced.plan, priced.rho_scale, priced.budget.relation)
 
     def runs(self, priced: PricedPlan) -> int:
-        """How often this bill pays for a priced plan: once for the whole or a part of it, or for each of several models.
+        """How often this bill pays for a priced plan.
 
-        0: it is another plan, or at another price.
+        Once for the whole or a part of it, or for each of several models. 0: it is another plan, or at another price.
         """
         if priced.plan.parts or (priced.rho_scale, priced.budget.relation) != (self.rho_scale, self.adjacency):
             return 0

@@ -14,8 +14,8 @@ from .worker import RawPart
 Wrap = Callable[[RawPart], RawPart]
 
 UNITS_BESIDE = (
-    "rows of units on a cluster need targets and ids beside them, on Dask: columns of the same frame, or arrays with the "
-    "same chunks. Rows of Spark are not sorted by units yet: bring them to one machine."
+    "rows of units on a cluster need targets and ids beside them, on Dask: columns of the same frame, or arrays with "
+    "the same chunks. Rows of Spark are not sorted by units yet: bring them to one machine."
 )
 
 #: Packages of engines, and the file of this package that knows each.
