@@ -161,7 +161,7 @@ def test_the_statement_says_first_that_features_are_public(name, delta):
     assert statement.caveats[0] == "features are treated as public: only labels are protected"
     assert statement.adjacency == "replace-one-label"
     assert statement.unit == "one person's label, one report (local model)"
-    assert "exchanging one person's label" in str(statement)
+    assert "replacing the label of any one person" in str(statement)
     assert (statement.epsilon, statement.delta) == (pytest.approx(2.0), 0.0)
     assert audit.recomputed_epsilon(statement) == pytest.approx(2.0)
 
