@@ -299,7 +299,7 @@ def test_a_yes_needs_every_required_check(missing):
 def test_there_is_no_report_of_what_was_not_fitted():
     with pytest.raises(DataError, match="not fitted"):
         report_of(SparseRegressor())
-    with pytest.raises(DataError, match="models of dpsparse"):
+    with pytest.raises(DataError, match="model of dpsparse"):
         report_of(type("Other", (), {"statement_": fitted().statement_})())
 
 
