@@ -10,7 +10,7 @@ SPARK := .venv/.spark
 # Seed of `make test-order`; the tests print it.
 ORDER ?= $(shell date +%s)
 
-.PHONY: demo test slowest test-engines test-flower test-torch test-slow test-order test-versions audit laws lint size docs bench papers setup lock clean mutants test-cluster bench-scale bench-speed
+.PHONY: demo test slowest test-engines test-flower test-flower-slow test-torch test-slow test-order test-versions audit laws lint size docs bench papers setup lock clean mutants test-cluster bench-scale bench-speed
 
 demo: $(READY)
 	$(BIN)/dpsparse demo --out out
@@ -36,7 +36,11 @@ test-torch: $(ENGINES_READY)
 	OMP_NUM_THREADS=1 $(ENGINES)/bin/python -m pytest -n auto tests/neural tests/laws/test_one_gate.py
 
 test-flower: $(ENGINES_READY)
-	FLWR_TELEMETRY_ENABLED=0 $(ENGINES)/bin/python -m pytest -n auto tests/federated/test_flower.py tests/federated/test_processes.py
+	FLWR_TELEMETRY_ENABLED=0 $(ENGINES)/bin/python -m pytest -n auto tests/federated/test_flower.py tests/federated/test_processes.py -m "not slow"
+
+# Processes that are killed at every point of a run; minutes for each.
+test-flower-slow: $(ENGINES_READY)
+	FLWR_TELEMETRY_ENABLED=0 $(ENGINES)/bin/python -m pytest -n0 tests/federated/test_processes.py -m slow
 
 test-engines: test-torch test-flower
 
