@@ -60,7 +60,7 @@ def groups_of(count: int, groups: Indices | None) -> int:
     return count if groups is None else max(1, count * (int(groups.max()) + 1) // groups.size)
 
 
-def entries_of(count: int, groups: Indices | None) -> int:
+def entries_of_groups(count: int, groups: Indices | None) -> int:
     """The fewest entries of which `groups_of` makes `count` groups."""
     return count if groups is None else min(groups.size, -(-count * groups.size // (int(groups.max()) + 1)))
 

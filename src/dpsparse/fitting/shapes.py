@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..algorithms.constants import SHAPES, TABLES
 from ..core import Budget, checks
 from ..core.facts import Vector
-from ..ops import entries_of, groups_of, largest_groups
+from ..ops import entries_of_groups, groups_of, largest_groups
 from ..rows.bounds import read_bounds
 from ..rows.declared import Bounded, ColumnBounds
 from ..rows.shapes import ASKED, Basis, Curve, NumberColumn
@@ -61,7 +61,7 @@ def with_shapes(request: FitRequest, shape: Shape) -> tuple[FitRequest, Shape]:
     basis = request.basis if request.basis is not None else _basis(request, shape, declared)
     members = _groups(request, shape.n_features, basis, declared)
     if members is not None and request.sparsity is not None:
-        request = replace(request, sparsity=entries_of(request.sparsity, members))
+        request = replace(request, sparsity=entries_of_groups(request.sparsity, members))
     request = replace(request, members=members)
     if basis is None:
         return request, shape

@@ -15,7 +15,7 @@ from ..algorithms.select_polish import SelectAndPolish
 from ..algorithms.tables import TableDescent
 from ..core.budget import Budget
 from ..core.facts import Facts
-from ..ops import entries_of
+from ..ops import entries_of_groups
 from .base import PrivateRecipe, check_positive, check_whole
 
 
@@ -210,4 +210,4 @@ def default_sparsity(facts: Facts, rho: float, rule: Rule) -> int:
     signal = part * rule.reach * n * facts.row_bound * math.sqrt(2 * rule.selection * rho)
     found = signal / (2 * log_features(facts.candidates) * facts.feature_bound * math.sqrt(d))
     most = min(math.isqrt(d), d // 4, -(-facts.candidates // 2))
-    return entries_of(max(1, min(math.ceil(found), most)), facts.groups)
+    return entries_of_groups(max(1, min(math.ceil(found), most)), facts.groups)
