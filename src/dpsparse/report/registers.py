@@ -70,7 +70,7 @@ def registry_entry(report: Report) -> dict[str, Any]:
                 "utility": "",
                 "additional_information": ", ".join(f"{name} {version}" for name, version in said.versions.items()),
             },
-            "administrative": {"evidence_sources": {}, "status": "Draft", "registry_authors": [""], "tier": 2},
+            "administrative": {"evidence_sources": {}, "status": "Draft", "registry_authors": [""], "tier": ""},
         },
     }
 
