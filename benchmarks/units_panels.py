@@ -79,23 +79,12 @@ def verbagg(data: Callable[[str], pd.DataFrame]) -> Panel:
     return table(joined, bounds, frame["r2"] == "Y", frame["id"])
 
 
-def patents(data: Callable[[str], pd.DataFrame]) -> Panel:
-    """Log patents of a firm in a year from log capital, expenses for research in six years, sector and year."""
-    frame = data("PatentsHGH")
-    frame = frame.assign(science=(frame["scisect"] == "yes") * 1.0)
-    bounds = {"logk": (-3, 12), "science": (0, 1), "year": (1, 5)} | {
-        name: (-5.0, 10.0) for name in ("logr", *(f"logr{k}" for k in range(1, 6))) if frame[name].max() < 15
-    }
-    return table(frame, bounds, np.log1p(frame["pat"]), frame["obsno"], (0.0, 8.0))
-
-
 PANELS: dict[str, Callable[[Callable[[str], pd.DataFrame]], Panel]] = {
     "InstEval, marks": lambda data: insteval(data, classes=False),
     "InstEval, good marks": lambda data: insteval(data, classes=True),
     "Tuna": tuna,
     "Catsup": catsup,
     "VerbAgg": verbagg,
-    "PatentsHGH": patents,
 }
 
 
