@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "versions.md"
 #: Folders whose tests meet other libraries: scikit-learn, pandas, click, file formats.
 FOLDERS = ("tests/estimators", "tests/cli", "tests/io", "tests/rows", "tests/usability", "tests/core")
-DEVELOPMENT = ("-e", ".", "--group", "dev")
+DEVELOPMENT = ("-e", ".[all]", "--group", "dev")
 #: Libraries that the page names.
 NAMED = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "numba", "click", "randomgen")
 
