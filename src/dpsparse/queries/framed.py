@@ -167,7 +167,10 @@ def gradient_part(question: ProjectedGradient, spec: SumSpec, shard: Shard, loss
             total += rows.unit_scatter(unit_factors(view.slopes, step, rows.squares, view.block), held)
             continue
         with np.errstate(over="ignore"):
-            total += rows.scatter(np.clip(np.trunc(view.slopes / step), -rows.factor_cap, rows.factor_cap))
+            factor = view.slopes / step
+        np.trunc(factor, out=factor)
+        np.minimum(factor, rows.factor_cap, out=factor)
+        total += rows.scatter(np.maximum(factor, -rows.factor_cap, out=factor))
     return total
 
 

@@ -175,13 +175,15 @@ class FramedBlock:
     def margins(self, w: Vector, offset: float) -> Vector:
         """Products with coefficients plus the offset, in real units."""
         iterate = self.on.rounded(w)
-        head, last = iterate.whole[: self.z.shape[1]], iterate.whole[self.z.shape[1] :]
+        head, last = iterate.whole[: self.z.shape[1]], iterate.whole[-1] if self.on.frame.free else 0.0
         rows = slice(0, self.z.shape[0])
         found = np.empty(self.z.shape[0])
         with np.errstate(all="ignore"):  # a wild iterate must not tell anything through a warning
             products.kernels_of(self.on.lattice, self.z).forward(self.z, head, found, rows)
-            found += self.on.height * float(last.sum()) - (0.0 if self.centre is None else float(self.centre @ head))
-            return found * (iterate.scale * self.on.unit) + (offset if iterate.known else np.nan)
+            found += self.on.height * float(last) - (0.0 if self.centre is None else float(self.centre @ head))
+            found *= iterate.scale * self.on.unit
+            found += offset if iterate.known else np.nan
+        return found
 
     def scatter(self, factor: Vector) -> Sums:
         """Sum of factor times row, in units."""
@@ -193,7 +195,8 @@ class FramedBlock:
             kernels.scatter(self.z, factor, head, rows, 2.0**ENTRY_BITS)
         else:
             kernels.scatter_from(self.z, self.centre, factor, head, rows)
-        total[self.z.shape[1] :] += kind(self.on.height * float(factor.sum()))
+        if self.on.frame.free:
+            total[-1] += kind(self.on.height * float(np.add.reduce(factor)))
         return total
 
     def unit_scatter(self, factor: Vector, clip: UnitClip) -> Sums:
