@@ -2,7 +2,7 @@
 
 from dpsparse.report.bench.study import GRID
 
-from .methods import DENSE, EXACT
+from .methods import DENSE, EXACT, OFF, PRINTED
 from .study import PaperStudy, Part
 
 OURS = (f"IGHT{EXACT}", "zero", "DPSL-KT", "DP-IGHT", "Frank-Wolfe", "Two stage", "auto", *DENSE)
@@ -16,7 +16,7 @@ STUDY = PaperStudy(
     parts=(
         Part(
             sets=("imdb rating halves (for E2006)",),
-            methods=(*OURS, f"DPSL-KT{GRID}"),
+            methods=(*OURS, f"DPSL-KT{GRID}", f"DPSL-KT{PRINTED}{GRID}", f"DPSL-KT{OFF}{GRID}"),
             epsilons=EPSILONS,
             seeds=10,
             quick_epsilons=(2.5,),

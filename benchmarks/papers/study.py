@@ -15,8 +15,8 @@ import numpy as np
 from dpsparse.core import PrivacyError
 from dpsparse.report.bench import Cell, Results, Scale, ScaledStudy, StudyClaim
 
-from .cases import case_of, present
-from .methods import METHODS, Ask
+from .cases import Ask, case_of, present
+from .methods import METHODS
 from .scores import scores
 
 #: Draws of the noise for each synthetic dataset at most; their mean is one run, so that standard errors count datasets.
@@ -63,9 +63,10 @@ class Part:
             for data in filter(present, sets):
                 for name in self.methods:
                     method = METHODS[name]
-                    if quick and method.grid and seed > 0:
+                    grid = method.grid(data)
+                    if quick and grid and seed > 0:
                         continue
-                    places = range(1, method.grid + 1, self.quick_points if quick else 1) if method.grid else (0,)
+                    places = range(1, len(grid) + 1, self.quick_points if quick else 1) if grid else (0,)
                     budgets = epsilons if method.noise else (math.inf,)
                     found += [Cell(data, name, e, seed, float(at)) for e in budgets for at in places]
         return found
@@ -132,17 +133,17 @@ class PaperStudy:
         delta = 1 / case.rows**2 if self.delta is None else self.delta
         part = next(part for part in self.parts if cell.data in part.sets and cell.method in part.methods)
         found = []
-        for draw in range(part.noises if method.noise and not method.grid else 1):
-            ask = Ask(
-                cell.epsilon, delta, cell.seed * NOISES + draw, round(cell.at), self.keep_path and not method.grid
-            )
+        grid = method.grid(cell.data)
+        at = grid.point(round(cell.at)) if grid else {}
+        for draw in range(part.noises if method.noise and not grid else 1):
+            ask = Ask(cell.epsilon, delta, cell.seed * NOISES + draw, at, self.keep_path and not grid)
             start = time.process_time()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 try:
                     model = method.fit(case, ask)
                 except PrivacyError:
-                    if not method.grid:
+                    if not grid:
                         raise
                     return {self.metric: math.nan, "cost": time.process_time() - begin}
             found.append({**scores(case, model), "seconds": time.process_time() - start})
