@@ -14,7 +14,7 @@ from typing import Any
 #: Why the best point of a grid may stand at an end of an axis.
 ENDS = {
     "paper": "the paper's own grid ends there",
-    "limit": "nothing lies beyond (one step, every row, a step at which the loop without noise diverges)",
+    "limit": "nothing lies beyond (a single step, every row)",
     "time": "longer runs do not fit the time of these studies",
     "flat": "the next point inside is as good within two standard errors",
     "zero": "no point is better than a model of zeros, so that the noise decides",

@@ -106,9 +106,7 @@ def _optimum(case: Case, ask: Ask) -> Fitted:
 
 
 #: 000 prints no grid: steps in units of one over the largest curvature of s columns.
-IGHT = Grid(
-    {"steps": Axis((1, 5, 20, 60), "limit", "time"), "step": Axis((1 / 16, 1 / 4, 1.0, 4.0, 16.0), "", "limit")}
-)
+IGHT = Grid({"steps": Axis((1, 5, 20, 60), "limit", "time"), "step": Axis((1 / 16, 1 / 4, 1.0, 4.0, 16.0, 64.0))})
 #: 001: every fifth of its eleven values.
 FRANK_WOLFE = Grid({"steps over s": Axis((0.5, 1.0, 1.5), "paper", "paper")}, "001, section 5")
 TWO_STAGE = Grid({"log10 c": Axis(tuple(range(-3, 3)), "paper", "paper")}, "001, section 5")
@@ -116,7 +114,7 @@ TRANSFER = Grid({"log10 c": Axis(tuple(range(-6, 2)), "paper", "paper")}, "001, 
 #: 003 prints two steps and T = ceil(log(n/p)).
 PEOPLE = Grid({"step": Axis((0.2, 0.1), ordered=False)}, "003, section 7.1", {"step": 0.2})
 #: 003: T = 400 and a line search on the data, for which steps over the largest curvature stand.
-FOREST = Grid({"steps": Axis((400,)), "step": Axis((1.0, 1 / 4, 1 / 16), "limit", "")}, chosen={"steps": 400})
+FOREST = Grid({"steps": Axis((400,)), "step": Axis((1.0, 1 / 4, 1 / 16))}, chosen={"steps": 400})
 
 
 def _ight(case: Case, ask: Ask) -> Any:
@@ -164,7 +162,7 @@ def _paper_004(epochs: int) -> Grid:
 
 
 #: 004, for the printed noise: few, large batches too, which its formula rewards, and longer steps than its own.
-LONGER = Axis((0.1, 1.0, 10.0, 30.0, 100.0), "", "limit")
+LONGER = Axis((0.1, 1.0, 10.0, 30.0, 100.0, 300.0))
 SGD_PLANS = Grid(
     {
         "part of the rows, steps": Axis(((0.1, 200), (0.5, 40), (1.0, 20), (1.0, 10)), ordered=False),

@@ -28,7 +28,7 @@ STUDY = PaperStudy(
             noises=3,
             quick_epsilons=(4.0,),
         ),
-        Part(sets=("000-lin-i", "000-log-i"), methods=GRIDS, epsilons=EPSILONS, quick_epsilons=(4.0,)),
+        Part(sets=("000-lin-i", "000-log-i"), methods=GRIDS, epsilons=EPSILONS, seeds=5, quick_epsilons=(4.0,)),
         Part(sets=("000-lin-ii", "000-log-ii"), methods=OURS, epsilons=(2.0, 6.0, 10.0), seeds=10, quick=0),
     ),
     metric="relative error",
@@ -36,8 +36,6 @@ STUDY = PaperStudy(
     pairs=(
         ("DP-IGHT", "Frank-Wolfe"),
         ("DP-IGHT", "Two stage"),
-        ("DP-IGHT dense", "Frank-Wolfe"),
-        ("DP-IGHT dense", "Two stage"),
         (f"DP-IGHT dense{GRID}", f"Frank-Wolfe{GRID}"),
         (f"DP-IGHT dense{GRID}", f"Two stage{GRID}"),
         (f"DP-IGHT{PRINTED}{GRID}", f"Frank-Wolfe{PRINTED}{GRID}"),

@@ -6,13 +6,8 @@ from .methods import DENSE, EXACT, OFF, PRINTED
 from .study import PaperStudy, Part
 
 OURS = (f"IGHT{EXACT}", "DP-IGHT", "Frank-Wolfe", "Two stage", "DP-IGHT dense", "auto", *DENSE)
-GRIDS = (
-    f"DP-IGHT dense{GRID}",
-    f"Frank-Wolfe{GRID}",
-    f"Two stage{GRID}",
-    f"DP-IGHT{PRINTED}{GRID}",
-    f"DP-IGHT{OFF}{GRID}",
-)
+GRIDS = (f"Frank-Wolfe{GRID}", f"Two stage{GRID}")
+LOOPS = tuple(f"{name}{GRID}" for name in ("DP-IGHT dense", f"DP-IGHT{PRINTED}", f"DP-IGHT{OFF}"))
 EPSILONS = (2.0, 4.0, 6.0, 8.0, 10.0)
 
 STUDY = PaperStudy(
@@ -29,6 +24,14 @@ STUDY = PaperStudy(
             quick_epsilons=(4.0,),
             quick_points=6,
         ),
+        Part(
+            sets=("news20 (for RCV1)", "RCV1 sample"),
+            methods=LOOPS,
+            epsilons=EPSILONS,
+            seeds=5,
+            quick_epsilons=(4.0,),
+            quick_points=6,
+        ),
         Part(sets=("RCV1",), methods=OURS, epsilons=EPSILONS, seeds=10, quick=0),
     ),
     metric="test error",
@@ -36,8 +39,6 @@ STUDY = PaperStudy(
     pairs=(
         ("DP-IGHT", "Frank-Wolfe"),
         ("DP-IGHT", "Two stage"),
-        ("DP-IGHT dense", "Frank-Wolfe"),
-        ("DP-IGHT dense", "Two stage"),
         (f"DP-IGHT dense{GRID}", f"Frank-Wolfe{GRID}"),
         (f"DP-IGHT dense{GRID}", f"Two stage{GRID}"),
         (f"DP-IGHT{PRINTED}{GRID}", "Two stage"),

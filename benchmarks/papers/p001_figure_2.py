@@ -27,7 +27,7 @@ STUDY = PaperStudy(
             noises=3,
             quick_epsilons=(2.5,),
         ),
-        Part(sets=("001-lin-i",), methods=GRIDS, epsilons=LINEAR, quick_epsilons=(2.5,)),
+        Part(sets=("001-lin-i",), methods=GRIDS, epsilons=LINEAR, seeds=5, quick_epsilons=(2.5,)),
         Part(
             sets=("001-log-i",),
             methods=OURS,
@@ -36,7 +36,7 @@ STUDY = PaperStudy(
             noises=3,
             quick_epsilons=(6.0,),
         ),
-        Part(sets=("001-log-i",), methods=GRIDS, epsilons=LOGISTIC, quick_epsilons=(6.0,)),
+        Part(sets=("001-log-i",), methods=GRIDS, epsilons=LOGISTIC, seeds=5, quick_epsilons=(6.0,)),
         Part(sets=("001-lin-ii",), methods=OURS, epsilons=(0.8, 2.5, 5.0), seeds=10, quick=0),
         Part(sets=("001-log-ii",), methods=OURS, epsilons=(2.0, 6.0, 10.0), seeds=10, quick=0),
     ),

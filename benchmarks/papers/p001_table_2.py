@@ -16,9 +16,17 @@ STUDY = PaperStudy(
     parts=(
         Part(
             sets=("imdb rating halves (for E2006)",),
-            methods=(*OURS, f"DPSL-KT{GRID}", f"DPSL-KT{PRINTED}{GRID}", f"DPSL-KT{OFF}{GRID}"),
+            methods=(*OURS, f"DPSL-KT{GRID}"),
             epsilons=EPSILONS,
             seeds=10,
+            quick_epsilons=(2.5,),
+            quick_points=7,
+        ),
+        Part(
+            sets=("imdb rating halves (for E2006)",),
+            methods=(f"DPSL-KT{PRINTED}{GRID}", f"DPSL-KT{OFF}{GRID}"),
+            epsilons=EPSILONS,
+            seeds=5,
             quick_epsilons=(2.5,),
             quick_points=7,
         ),

@@ -151,14 +151,18 @@ class PaperStudy:
         return mean | {"cost": time.process_time() - begin}
 
     def claims(self) -> Sequence[StudyClaim]:
-        """The paper's orderings."""
+        """The paper's orderings, at every budget at which both methods are run."""
+        budgets: dict[tuple[str, str], list[float]] = {}
+        for part in self.parts:
+            for data in part.sets:
+                for name in part.methods:
+                    budgets.setdefault((data, name), []).extend(part.epsilons)
         return [
             StudyClaim(better, worse, data, epsilon, self.metric, at=None)
-            for part in self.parts
-            for data in part.sets
+            for data in dict.fromkeys(data for data, _ in budgets)
             for better, worse in self.pairs
-            if {better, worse} <= set(part.methods)
-            for epsilon in part.epsilons
+            for epsilon in dict.fromkeys(budgets.get((data, better), ()))
+            if epsilon in budgets.get((data, worse), ())
         ]
 
     @property
@@ -167,12 +171,14 @@ class PaperStudy:
         return ("", "-support") if self.metric == "relative error" else ("",)
 
     def draw(self, results: Results, path: Path) -> None:
-        """Errors against epsilon, one panel for each set; precision and recall where there is a truth."""
-        from dpsparse.plots import errors_by_epsilon, save, support_recovery
+        """Errors against epsilon: the paper's numbers, ours with its noise, and honest ones; precision and recall where there is a truth."""
+        from dpsparse.plots import figure, save, support_recovery
 
-        methods = list(dict.fromkeys(m for part in self.parts for m in part.methods if m != "zero"))
-        save(errors_by_epsilon(results, self.metric, methods=methods), path)
+        from .beside import panels
+
+        save(figure(panels(self, results)), path)
         if "-support" in self.figures:
+            methods = list(dict.fromkeys(m for part in self.parts for m in part.methods if m != "zero"))
             limited = [name for name in methods if "dense model" not in name]
             save(support_recovery(results, methods=limited), path.with_name(f"{path.stem}-support{path.suffix}"))
 
