@@ -2,7 +2,7 @@
 
 from dpsparse.report.bench.study import GRID
 
-from .methods import DENSE, EXACT
+from .methods import DENSE, EXACT, OFF, PRINTED
 from .study import PaperStudy, Part
 
 OURS = (f"IGHT{EXACT}", "zero", "DPSL-KT", "DP-IGHT", "Frank-Wolfe", "Two stage", "auto", *DENSE)
@@ -19,6 +19,14 @@ STUDY = PaperStudy(
             methods=(*OURS, f"DPSL-KT{GRID}"),
             epsilons=EPSILONS,
             seeds=10,
+            quick_epsilons=(2.5,),
+            quick_points=7,
+        ),
+        Part(
+            sets=("imdb rating halves (for E2006)",),
+            methods=(f"DPSL-KT{PRINTED}{GRID}", f"DPSL-KT{OFF}{GRID}"),
+            epsilons=EPSILONS,
+            seeds=5,
             quick_epsilons=(2.5,),
             quick_points=7,
         ),

@@ -3,12 +3,8 @@
 from collections.abc import Iterator
 
 from dpsparse.report.bench import Results
-from dpsparse.report.bench.study import GRID
 
-from .gcd import DEFAULTS, GRIDS, LINES, SPARSE, GCDStudy, counts, parts
-from .methods import PRINTED
-
-PRINTED_GCD = f"DP-GCD{PRINTED}{GRID}"
+from .gcd import DEFAULTS, GRIDS, LINES, LOOPS, SPARSE, GCDStudy, counts, parts
 
 
 class Counts(GCDStudy):
@@ -19,12 +15,12 @@ class Counts(GCDStudy):
         yield "| problem | method | right / wrong | gap |"
         yield "|---|---|---|---|"
         for data in SPARSE:
-            yield from counts(results, data, (*LINES, "auto", *GRIDS, PRINTED_GCD))
+            yield from counts(results, data, (*LINES, *GRIDS, LOOPS[0]))
 
 
 STUDY = Counts(
     name="002-table-3",
     title="Right and wrong coordinates of DP-GCD, DP-CD and DP-SGD",
     where="Table 3",
-    parts=parts(SPARSE, (*DEFAULTS, *GRIDS, PRINTED_GCD)),
+    parts=parts(SPARSE, (*DEFAULTS, *GRIDS, *LOOPS)),
 )

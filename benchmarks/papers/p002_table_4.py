@@ -1,10 +1,12 @@
 """002, Table 4: the chosen point of each grid."""
 
+import math
 from collections.abc import Iterator
 
 from dpsparse.report.bench import Results
 
-from .gcd import DEFAULTS, GRIDS, SMOOTH, SPARSE, GCDStudy, parts, points
+from .gcd import DEFAULTS, GRIDS, LOOPS, SMOOTH, SPARSE, GCDStudy, parts, points
+from .methods import METHODS
 
 
 class Chosen(GCDStudy):
@@ -15,14 +17,16 @@ class Chosen(GCDStudy):
         yield "| problem | method | chosen |"
         yield "|---|---|---|"
         for data in (*SMOOTH, *SPARSE):
-            for method in GRIDS:
-                if results.values(data, method, 1.0, "gap", None):
-                    yield f"| {data} | {method} | {points(method, round(results.best_at(data, method, 1.0, 'gap')))} |"
+            for method in (*GRIDS, *LOOPS):
+                epsilon = 1.0 if METHODS[method].noise else math.inf
+                if results.values(data, method, epsilon, "gap", None):
+                    best = round(results.best_at(data, method, epsilon, "gap"))
+                    yield f"| {data} | {method} | {points(data, method, best)} |"
 
 
 STUDY = Chosen(
     name="002-table-4",
     title="Chosen hyper-parameters of DP-GCD, DP-CD and DP-SGD",
     where="Table 4",
-    parts=parts((*SMOOTH, *SPARSE), (*DEFAULTS, *GRIDS)),
+    parts=parts((*SMOOTH, *SPARSE), (*DEFAULTS, *GRIDS, *LOOPS)),
 )

@@ -15,8 +15,8 @@ import numpy as np
 from dpsparse.core import PrivacyError
 from dpsparse.report.bench import Cell, Results, Scale, ScaledStudy, StudyClaim
 
-from .cases import case_of, present
-from .methods import METHODS, Ask
+from .cases import Ask, case_of, present
+from .methods import METHODS
 from .scores import scores
 
 #: Draws of the noise for each synthetic dataset at most; their mean is one run, so that standard errors count datasets.
@@ -63,9 +63,10 @@ class Part:
             for data in filter(present, sets):
                 for name in self.methods:
                     method = METHODS[name]
-                    if quick and method.grid and seed > 0:
+                    grid = method.grid(data)
+                    if quick and grid and seed > 0:
                         continue
-                    places = range(1, method.grid + 1, self.quick_points if quick else 1) if method.grid else (0,)
+                    places = range(1, len(grid) + 1, self.quick_points if quick else 1) if grid else (0,)
                     budgets = epsilons if method.noise else (math.inf,)
                     found += [Cell(data, name, e, seed, float(at)) for e in budgets for at in places]
         return found
@@ -132,17 +133,17 @@ class PaperStudy:
         delta = 1 / case.rows**2 if self.delta is None else self.delta
         part = next(part for part in self.parts if cell.data in part.sets and cell.method in part.methods)
         found = []
-        for draw in range(part.noises if method.noise and not method.grid else 1):
-            ask = Ask(
-                cell.epsilon, delta, cell.seed * NOISES + draw, round(cell.at), self.keep_path and not method.grid
-            )
+        grid = method.grid(cell.data)
+        at = grid.point(round(cell.at)) if grid else {}
+        for draw in range(part.noises if method.noise and not grid else 1):
+            ask = Ask(cell.epsilon, delta, cell.seed * NOISES + draw, at, self.keep_path and not grid)
             start = time.process_time()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 try:
                     model = method.fit(case, ask)
                 except PrivacyError:
-                    if not method.grid:
+                    if not grid:
                         raise
                     return {self.metric: math.nan, "cost": time.process_time() - begin}
             found.append({**scores(case, model), "seconds": time.process_time() - start})
@@ -150,14 +151,18 @@ class PaperStudy:
         return mean | {"cost": time.process_time() - begin}
 
     def claims(self) -> Sequence[StudyClaim]:
-        """The paper's orderings."""
+        """The paper's orderings, at every budget at which both methods are run."""
+        budgets: dict[tuple[str, str], list[float]] = {}
+        for part in self.parts:
+            for data in part.sets:
+                for name in part.methods:
+                    budgets.setdefault((data, name), []).extend(part.epsilons)
         return [
             StudyClaim(better, worse, data, epsilon, self.metric, at=None)
-            for part in self.parts
-            for data in part.sets
+            for data in dict.fromkeys(data for data, _ in budgets)
             for better, worse in self.pairs
-            if {better, worse} <= set(part.methods)
-            for epsilon in part.epsilons
+            for epsilon in dict.fromkeys(budgets.get((data, better), ()))
+            if epsilon in budgets.get((data, worse), ())
         ]
 
     @property
@@ -166,12 +171,14 @@ class PaperStudy:
         return ("", "-support") if self.metric == "relative error" else ("",)
 
     def draw(self, results: Results, path: Path) -> None:
-        """Errors against epsilon, one panel for each set; precision and recall where there is a truth."""
-        from dpsparse.plots import errors_by_epsilon, save, support_recovery
+        """Errors against epsilon: the paper's numbers, ours with its noise, and honest ones; precision and recall where there is a truth."""
+        from dpsparse.plots import figure, save, support_recovery
 
-        methods = list(dict.fromkeys(m for part in self.parts for m in part.methods if m != "zero"))
-        save(errors_by_epsilon(results, self.metric, methods=methods), path)
+        from .beside import panels
+
+        save(figure(panels(self, results)), path)
         if "-support" in self.figures:
+            methods = list(dict.fromkeys(m for part in self.parts for m in part.methods if m != "zero"))
             limited = [name for name in methods if "dense model" not in name]
             save(support_recovery(results, methods=limited), path.with_name(f"{path.stem}-support{path.suffix}"))
 
