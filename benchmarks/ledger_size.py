@@ -46,9 +46,15 @@ def fill(chain: Chain, entries: int) -> None:
     for k in range(entries):
         state = state.taken(cost)
         stated, entry = state.to_dict(), head.number + 1
-        bodies = ("reserve", {**body, "label": "nightly", "run_id": f"run {k}"}), ("start", {"time": moment}), ("confirm", {})
+        bodies = (
+            ("reserve", {**body, "label": "nightly", "run_id": f"run {k}"}),
+            ("start", {"time": moment}),
+            ("confirm", {}),
+        )
         for what, said in bodies:
-            event = Event.after(head.number + 1, head.hash, DATASET, entry, what, {**said, "state": stated, "mark": f"{k}"})
+            event = Event.after(
+                head.number + 1, head.hash, DATASET, entry, what, {**said, "state": stated, "mark": f"{k}"}
+            )
             row = (event.number, event.dataset, event.entry, event.what, event.body, event.previous, event.hash)
             chain._execute(f"INSERT INTO {EVENTS} ({COLUMNS}) VALUES ({marks})", row)
             head = head.after(event)
@@ -114,7 +120,9 @@ def main() -> None:
         again += ["--server", str(given.server)] if given.server else []
         runs = []
         for _ in range(1 + given.times):
-            said = subprocess.run(again, env={**os.environ, VARIABLE: counts}, capture_output=True, text=True, check=True)
+            said = subprocess.run(
+                again, env={**os.environ, VARIABLE: counts}, capture_output=True, text=True, check=True
+            )
             runs.append(json.loads(said.stdout))
     print(f"{given.entries:,} entries; processor seconds here, and at the server\n")
     print("| call | first process | median of later ones |\n|---|---|---|")

@@ -26,7 +26,14 @@ def run_herd(address: str, *, workers: int, attempts: int, kills: int, room: int
     ledger.create("trial", total, DELTA, kind="gaussian")
     paths = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
     done = subprocess.run(
-        [sys.executable, "-m", "truth.ledger_herd", address, "trial", *map(str, (workers, attempts, kills, 7, outages))],
+        [
+            sys.executable,
+            "-m",
+            "truth.ledger_herd",
+            address,
+            "trial",
+            *map(str, (workers, attempts, kills, 7, outages)),
+        ],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
