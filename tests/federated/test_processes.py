@@ -284,11 +284,15 @@ def go(deployment, points):
     left, model = {deployment.folder / point for point in points}, deployment.folder / "model.json"
     for flag in left:
         flag.touch()
+
+    def something_happened():
+        return model.exists() or not all(map(Path.exists, left))
+
     deployment.start_superlink()
     deployment.supervise()
     deployment.run()
     while left:
-        wait_for(lambda: model.exists() or not all(map(Path.exists, left)), f"one of {left}", deployment.supervise)
+        wait_for(something_happened, f"one of {left}", deployment.supervise)
         passed = {flag for flag in left if not flag.exists()}
         assert passed, f"the run was over before {left}"
         left -= passed
