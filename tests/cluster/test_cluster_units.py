@@ -105,7 +105,7 @@ def test_what_takes_no_units_on_a_cluster_refuses_them(client):
         PrivateSearch(SparseRegressor(feature_bound=1.0, target_bound=3.0), {"sparsity": [1, 2]}).fit(
             rows, targets, units=whose
         )
-    bounds = PrivateBounds(limit=2.0)
+    bounds = PrivateBounds(feature_bound=2.0)
     with pytest.raises(DataError, match="on a cluster units are taken"):
         make_private_pipeline(bounds, regressor(feature_bound=None)).fit(rows, targets, units=whose)
 
