@@ -98,8 +98,7 @@ def entries(question: ColumnMeans, shard: Shard, loss: Loss) -> Iterator[Vector]
     wide = question.support.size > KEPT_COLUMNS
     rows = away_by_pieces if wide else away
     for x, lengths, *_ in rows(question.support, _means_centre(question), shard):
-        x *= (norm * SLACK / np.maximum(lengths, norm * SLACK))[:, None]
-        yield x
+        yield x * (norm * SLACK / np.maximum(lengths, norm * SLACK))[:, None]
 
 
 def means_part(question: ColumnMeans, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:

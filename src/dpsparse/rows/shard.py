@@ -87,6 +87,7 @@ class Shard:
         self._squares: tuple[Vector, list[Vector]] | None = None
         self._caps: tuple[list[Vector], float, list[Vector]] | None = None
         self._columns: tuple[Indices, list[Vector]] | None = None
+        self._centred: tuple[Indices, Vector, list[tuple[Vector, Vector]]] | None = None
         self._frames: list[tuple[Projection, list[FramedBlock]]] = []
 
     @classmethod
@@ -220,6 +221,30 @@ class Shard:
                 return found
             self._columns = memory = (support.copy(), list(found))
         return memory[1]
+
+    def centred(self, support: Indices, centre: Vector) -> Iterable[tuple[Vector, Vector]]:
+        """Some features of all rows less a centre, zero for absent records, and norms of these rows, block by block.
+
+        Those of the last support and centre are kept, for loops ask every step; nobody may write into them.
+        """
+        memory = self._centred
+        if memory is None or not (np.array_equal(memory[0], support) and np.array_equal(memory[1], centre)):
+            self._columns = self._centred = None
+            found = (self._centred_of(block, support, centre) for block in self.blocks)
+            if not self._affords(support.size + 1):
+                return found
+            self._centred = memory = (support.copy(), centre.copy(), list(found))
+        return memory[2]
+
+    def _centred_of(self, block: Block, support: Indices, centre: Vector) -> tuple[Vector, Vector]:
+        """The same of one block."""
+        x, squares = self._columns_of(block, support), np.zeros(block.y.size)
+        with np.errstate(over="ignore"):
+            for column, middle in zip(x.T, centre, strict=True):
+                column -= middle
+                column *= block.present
+                squares += column**2
+        return x, np.minimum(np.sqrt(squares), np.finfo(float).max)
 
     def _columns_of(self, block: Block, support: Indices) -> Vector:
         """The same of one block."""
