@@ -267,7 +267,11 @@ class Shard:
         if frame.size > WIDE_FRAME:
             count = max(1, FRAMED_ENTRIES // frame.support.size)
             return (framed(piece, on) for block in self.blocks for piece in block_pieces(block, count))
-        found = (framed(block, on) for block in self.blocks)
+        alike = next((rows for _, rows in self._frames if rows and rows[0].on.maps_as(on)), None)
+        if alike is None:
+            found = (framed(block, on) for block in self.blocks)
+        else:
+            found = (rows.seen_from(on) for rows in alike)
         if not self._affords(FRAMES * (frame.size + 1)):
             return found
         self._frames = [*self._frames, (frame, list(found))][-FRAMES:]
