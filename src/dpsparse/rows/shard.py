@@ -229,29 +229,19 @@ class Shard:
         """
         memory = self._centred
         if memory is None or not (np.array_equal(memory[0], support) and np.array_equal(memory[1], centre)):
-            self._columns = self._centred = None
-            found = (self._centred_of(block, support, centre) for block in self.blocks)
-            if not self._affords(support.size + 1):
+            self._centred = None
+            columns = zip(self.columns(support), self.blocks, strict=True)
+            found = (_centred(x, centre, block.present) for x, block in columns)
+            if not self._affords(2 * support.size + 1):  # with the columns themselves
                 return found
             self._centred = memory = (support.copy(), centre.copy(), list(found))
         return memory[2]
 
-    def _centred_of(self, block: Block, support: Indices, centre: Vector) -> tuple[Vector, Vector]:
-        """The same of one block."""
-        x, squares = self._columns_of(block, support), np.zeros(block.y.size)
-        with np.errstate(over="ignore"):
-            for column, middle in zip(x.T, centre, strict=True):
-                column -= middle
-                column *= block.present
-                squares += column**2
-        return x, np.minimum(np.sqrt(squares), np.finfo(float).max)
-
     def _columns_of(self, block: Block, support: Indices) -> Vector:
         """The same of one block."""
-        away, alive = products.shifted_columns(block, self.lattice, support), block.present
-        x = np.empty(away.shape, order="F")
-        for i in range(support.size):
-            x[:, i] = away[:, i] * self.lattice.unit * alive
+        x = np.asfortranarray(products.shifted_columns(block, self.lattice, support))
+        x *= self.lattice.unit
+        x *= block.present[:, None]
         return x
 
     def framed(self, frame: Projection) -> Iterable[FramedBlock]:
@@ -316,6 +306,16 @@ def _used(coefficients: NDArray[Any]) -> Indices:
     if coefficients.ndim == 1:
         return np.flatnonzero(coefficients)
     return np.flatnonzero(np.abs(coefficients.astype(float, copy=False)) @ np.ones(coefficients.shape[1]))
+
+
+def _centred(x: Vector, centre: Vector, alive: Vector) -> tuple[Vector, Vector]:
+    """Columns less a centre, and the norms of these rows, summed one column after the other."""
+    with np.errstate(over="ignore"):
+        away, squares = x - centre, np.zeros(alive.size)
+        away *= alive[:, None]
+        for column in away.T:
+            squares += column**2
+    return away, np.minimum(np.sqrt(squares), np.finfo(float).max)
 
 
 def _valued(found: Vector, iterate: LatticeVector, unit: float) -> Vector:
