@@ -202,7 +202,7 @@ def verdicts(study: PaperStudy, results: Results) -> Iterator[str]:
         yield "The paper's figure has no ordering that these runs could decide."
         return
     count = Counter(line.outcome(HONEST) for line in lines)
-    text = f"**{len(lines)} claims of the paper**, on paired seeds, with two standard errors (more for small samples, with the same error probability). Honest noise: "
+    text = f"**{len(lines)} claim{'s' if len(lines) != 1 else ''} of the paper**, on paired seeds, with two standard errors (more for small samples, with the same error probability). Honest noise: "
     text += ", ".join(f"{count[word]} {word}" for word in OUTCOMES if count[word]) + "."
     with_printed = [line for line in lines if line.verdicts["printed noise"]]
     if with_printed:

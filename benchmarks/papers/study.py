@@ -15,7 +15,8 @@ import numpy as np
 from dpsparse.core import PrivacyError
 from dpsparse.report.bench import Cell, Results, Scale, ScaledStudy, StudyClaim
 
-from .cases import Ask, case_of, present
+from .cases import CASES, Ask, case_of, present
+from .files import to_bring
 from .methods import METHODS
 from .scores import scores
 
@@ -109,6 +110,11 @@ class PaperStudy:
     shared: str | None = None
     keep_path: bool = False
     scale: Scale = "full"
+
+    def missing(self) -> Sequence[str]:
+        """Files that the data folder lacks, one line for each."""
+        sets = dict.fromkeys(data for part in self.parts for data in part.sets)
+        return to_bring(file for data in sets if not present(data) and (file := CASES[data][0]))
 
     @property
     def runs(self) -> str:
