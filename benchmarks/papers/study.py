@@ -17,11 +17,13 @@ from dpsparse.report.bench import Cell, Results, Scale, ScaledStudy, StudyClaim
 
 from .cases import CASES, Ask, case_of, present
 from .files import to_bring
-from .methods import METHODS
+from .methods import EXACT, METHODS
 from .scores import scores
 
 #: Draws of the noise for each synthetic dataset at most; their mean is one run, so that standard errors count datasets.
 NOISES = 3
+#: The baseline without noise of papers 000 and 001.
+NEAR = f"IGHT{EXACT}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +92,8 @@ class PaperStudy:
         None: 1/n^2.
     pairs : tuple of (better, worse)
         The paper's orderings, tested at every epsilon on every set that has both methods.
+    close : tuple of str
+        Methods that the paper finds close to IGHT without noise: an error that differs by less than half of IGHT's.
     notes : tuple of str
         What differs from the paper and what was cut, in sentences.
     shared : str or None
@@ -106,6 +110,7 @@ class PaperStudy:
     metric: str
     delta: float | None
     pairs: tuple[tuple[str, str], ...] = ()
+    close: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     shared: str | None = None
     keep_path: bool = False
@@ -163,9 +168,16 @@ class PaperStudy:
             for data in part.sets:
                 for name in part.methods:
                     budgets.setdefault((data, name), []).extend(part.epsilons)
-        return [
+        sets = dict.fromkeys(data for data, _ in budgets)
+        near = [
+            StudyClaim(name, NEAR, data, e, self.metric, at=None, worse_epsilon=math.inf, on_par=0.5, unit=NEAR)
+            for data in sets
+            for name in self.close
+            for e in dict.fromkeys(budgets.get((data, name), ()))
+        ]
+        return near + [
             StudyClaim(better, worse, data, epsilon, self.metric, at=None)
-            for data in dict.fromkeys(data for data, _ in budgets)
+            for data in sets
             for better, worse in self.pairs
             for epsilon in dict.fromkeys(budgets.get((data, better), ()))
             if epsilon in budgets.get((data, worse), ())
