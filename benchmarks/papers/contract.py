@@ -12,7 +12,7 @@ from dpsparse.report.bench.study import GRID
 
 from .cells import budgets
 from .grids import ENDS
-from .methods import METHODS
+from .methods import METHODS, OFF
 from .study import PaperStudy
 
 #: Why the best point of a grid may be worse than our default.
@@ -62,7 +62,7 @@ def _ends(study: PaperStudy, results: Results, name: str) -> Iterator[tuple[str,
             continue
         number = round(results.best_at(data, name, epsilon, study.metric))
         for axis, reason, inside in grid.ends(number):
-            why = reason or _found_reason(study, results, data, epsilon, name, inside)
+            why = reason or ("off" if OFF in name else "") or _found_reason(study, results, data, epsilon, name, inside)
             if not why:
                 raise UnexplainedError(
                     f"{study.name}: {name} on {data} at epsilon {epsilon:g} is best at an end of {axis}: {grid.point(number)}. Widen the grid."

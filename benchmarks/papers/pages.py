@@ -114,6 +114,8 @@ def section(study: PaperStudy, results: Results) -> Iterator[str]:
     for end in study.figures:
         yield f"![{study.where}]({study.name}{end}.svg)"
         yield ""
+    lead = list(study.lead(results))
+    yield from [*lead, ""] if lead else lead
     yield from verdicts(study, results)
     yield ""
     yield from folded("All numbers", numbers(study, results))
@@ -152,10 +154,6 @@ def numbers(study: PaperStudy, results: Results) -> Iterator[str]:
     if study.name in FIGURES:
         yield ""
         yield from printed(study.name)
-    extra = getattr(study, "extra", None)
-    if extra is not None:
-        yield ""
-        yield from extra(results)
 
 
 def _ordered(study: PaperStudy, results: Results) -> list:
@@ -198,6 +196,9 @@ def printed(name: str) -> Iterator[str]:
 def verdicts(study: PaperStudy, results: Results) -> Iterator[str]:
     """The paper's claims, one in a line: at which epsilons each holds, with its noise and with honest noise, and why it may not."""
     lines = claim_lines(study, results)
+    if study.claims_of:
+        yield f"The same runs as those of {study.claims_of}, where the paper's claims about them stand."
+        return
     if not lines:
         yield "The paper's figure has no ordering that these runs could decide."
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -94,6 +94,8 @@ class PaperStudy:
         The paper's orderings, tested at every epsilon on every set that has both methods.
     close : tuple of str
         Methods that the paper finds close to IGHT without noise: an error that differs by less than half of IGHT's.
+    claims_of : str
+        The figure at which the claims about these runs stand, if not here.
     notes : tuple of str
         What differs from the paper and what was cut, in sentences.
     shared : str or None
@@ -111,6 +113,7 @@ class PaperStudy:
     delta: float | None
     pairs: tuple[tuple[str, str], ...] = ()
     close: tuple[str, ...] = ()
+    claims_of: str = ""
     notes: tuple[str, ...] = ()
     shared: str | None = None
     keep_path: bool = False
@@ -182,6 +185,10 @@ class PaperStudy:
             for epsilon in dict.fromkeys(budgets.get((data, better), ()))
             if epsilon in budgets.get((data, worse), ())
         ]
+
+    def lead(self, results: Results) -> Iterator[str]:
+        """A table that stands before the claims: none."""
+        yield from ()
 
     @property
     def figures(self) -> tuple[str, ...]:
