@@ -18,7 +18,12 @@ from .study import PaperStudy
 #: Why the best point of a grid may be worse than our default.
 WORSE = {
     "paper": "the paper's grid varies fewer settings than our default chooses by the budget",
-    "time": "longer runs do not fit the time of these studies",
+    "time": "longer runs and steps do not fit the time of these studies",
+}
+#: Why a cell may be worse than a model of zeros: with noise, and of a printed loop with its noise off.
+ABOVE = {
+    True: "the noise of the budget outweighs the signal",
+    False: "the printed number of steps ends before the loop has left its random start",
 }
 #: Error of a model of zeros (or of a coin), where a study does not run it.
 LEVELS = {"relative error": 1.0, "test error": 0.5, "log-loss": math.log(2), "objective": math.log(2)}
@@ -116,7 +121,7 @@ def _level(study: PaperStudy, results: Results, data: str) -> float | None:
 
 def above_zero(study: PaperStudy, results: Results) -> Iterator[str]:
     """Cells that are worse than a model of zeros by more than two standard errors, with the reason."""
-    found: dict[str, list[str]] = defaultdict(list)
+    found: dict[str, list[tuple[str, float]]] = defaultdict(list)
     for data in dict.fromkeys(cell.data for cell in sorted(results.errors)):
         level = _level(study, results, data)
         for method in dict.fromkeys(cell.method for cell in sorted(results.errors) if cell.data == data):
@@ -125,11 +130,13 @@ def above_zero(study: PaperStudy, results: Results) -> Iterator[str]:
                 mean, error = mean_and_error(results.values(data, method, epsilon, study.metric, at).values())
                 if level is None or not (mean - 2 * (error if math.isfinite(error) else 0.0) > level * (1 + 1e-9)):
                     continue
-                if not METHODS[method].noise:
+                if not METHODS[method].noise and OFF not in method:
                     raise UnexplainedError(
                         f"{study.name}: {method} on {data} is worse than a model of zeros without any noise."
                     )
-                found[f"{method} ({data})"].append(format(epsilon, "g"))
-    if found:
-        places = "; ".join(f"{where} at ε {', '.join(at)}" for where, at in found.items())
-        yield f"- Worse than a model of zeros, since the noise of the budget outweighs the signal there: {places}."
+                found[ABOVE[METHODS[method].noise]].append((f"{method.removesuffix(GRID)} ({data})", epsilon))
+    for reason, cells in found.items():
+        places: dict[str, list[str]] = defaultdict(list)
+        for where, epsilon in cells:
+            places[where].append(format(epsilon, "g"))
+        yield f"- Worse than a model of zeros, since {reason}: {'; '.join(_told(where, at) for where, at in places.items())}."

@@ -114,9 +114,7 @@ TRANSFER = Grid({"log10 c": Axis(tuple(range(-6, 2)), "paper", "paper")}, "001, 
 #: 003 prints two steps and T = ceil(log(n/p)).
 PEOPLE = Grid({"step": Axis((0.2, 0.1), ordered=False)}, "003, section 7.1", {"step": 0.2})
 #: 003 prints T = 400 and a line search on the data, for which steps of ours over the largest curvature stand.
-FOREST = Grid(
-    {"steps": Axis((400,)), "step": Axis((16.0, 4.0, 1.0, 1 / 4, 1 / 16))}, "003, section 7.2", {"steps": 400}
-)
+FOREST = Grid({"steps": Axis((400,)), "step": Axis((1.0, 1 / 4, 1 / 16), "time")}, "003, section 7.2", {"steps": 400})
 
 
 def _ight(case: Case, ask: Ask) -> Any:

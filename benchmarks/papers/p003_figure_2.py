@@ -71,7 +71,7 @@ STUDY = Forest(
     delta=1e-3,
     notes=(
         "L* is that of IGHT with restarts, run until the relative change is below 1e-6. The paper normalises with the data and searches the "
-        "step on it; here columns are mapped by declared bounds, and the step is the best of five on the gap.",
+        "step on it; here columns are mapped by declared bounds, and the step is the best of three on the gap.",
         "Rows are subsets of covertype, since the paper's axes are not in its text. The default DP-IHT does not take T = 400 steps of one length.",
     ),
 )
