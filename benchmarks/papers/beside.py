@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: Panels in their order: title, and which methods are drawn.
 KINDS: tuple[tuple[str, Callable[[str], bool]], ...] = (
-    ("printed noise (NOT PRIVATE), noise off", lambda name: PRINTED in name or OFF in name),
+    ("printed noise (NOT PRIVATE); off", lambda name: PRINTED in name or OFF in name),
     ("honest noise, best of grid", lambda name: name.endswith(GRID) and PRINTED not in name and OFF not in name),
     ("honest noise, defaults", lambda name: not name.endswith(GRID) and name not in DENSE),
 )

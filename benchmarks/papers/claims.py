@@ -49,10 +49,12 @@ class ClaimLine:
         )
 
     def outcome(self, columns: Sequence[str]) -> str:
-        """A word of `OUTCOMES` about some columns together."""
+        """A word of `OUTCOMES` about some columns together; none where nothing was run."""
         found = [verdict for name in columns for verdict in self.verdicts[name].values()]
-        if not found or set(found) == {"holds"}:
-            return "hold" if found else "undecided"
+        if not found:
+            return ""
+        if set(found) == {"holds"}:
+            return "hold"
         if "holds" in found:
             return "hold in part"
         return "do not hold" if "does not hold" in found else "undecided"

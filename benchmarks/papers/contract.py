@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import combinations
 
 from dpsparse.report.bench import Results
 from dpsparse.report.bench.results import allowance, mean_and_error
@@ -140,3 +141,18 @@ def above_zero(study: PaperStudy, results: Results) -> Iterator[str]:
         for where, epsilon in cells:
             places[where].append(format(epsilon, "g"))
         yield f"- Worse than a model of zeros, since {reason}: {'; '.join(_told(where, at) for where, at in places.items())}."
+
+
+def rising(study: PaperStudy, results: Results) -> Iterator[str]:
+    """Defaults whose error grows with the budget by more than two standard errors, which is a defect of theirs and not of the data."""
+    found = []
+    for data in dict.fromkeys(cell.data for cell in sorted(results.errors)):
+        methods = dict.fromkeys(cell.method for cell in sorted(results.errors) if cell.data == data)
+        for method in (name for name in methods if METHODS[name].noise and not name.endswith(GRID)):
+            runs = {e: results.values(data, method, e, study.metric) for e in budgets(results, data)}
+            pairs = [(low, high) for low, high in combinations(runs, 2) if _clear(runs[high], runs[low])]
+            if pairs:
+                low, high = max(pairs, key=lambda pair: pair[1] - pair[0])
+                found.append(f"{method} ({data}) from ε {low:g} to {high:g}")
+    if found:
+        yield f"- Worse with more epsilon by more than two standard errors, a defect of these defaults as they stood when they were run: {'; '.join(found)}."

@@ -17,7 +17,7 @@ from dpsparse.report.bench.study import GRID
 from . import blocks
 from .cells import number
 from .claims import COLUMNS, HONEST, OUTCOMES, claim_lines
-from .contract import above_zero, grid_notes
+from .contract import above_zero, grid_notes, rising
 from .figures import FIGURES
 from .rates import rates
 from .study import PaperStudy
@@ -123,6 +123,7 @@ def section(study: PaperStudy, results: Results) -> Iterator[str]:
     yield from folded("Grids, and where their best points stand", grid_notes(study, results))
     yield ""
     yield from above_zero(study, results)
+    yield from rising(study, results)
     yield from (f"- {note}" for note in study.notes)
     refused = sum(not math.isfinite(errors.get(study.metric, 0.0)) for errors in results.errors.values())
     if refused:

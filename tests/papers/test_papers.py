@@ -137,7 +137,7 @@ def test_a_study_runs_draws_and_makes_its_section(tmp_path, monkeypatch):
     text = "\n".join(pages.section(study, results))
     assert "dpsparse bench 000-figure-1 --scale quick" in text
     assert "**Quick run**" in text
-    assert "**1 claim of the paper**" in text
+    assert "**2 claims of the paper**" in text
     results.write(tmp_path / "kept.parquet")
     assert Results.read(tmp_path / "kept.parquet") == results
     assert program.minutes(study, tmp_path)[1] == 0
@@ -350,3 +350,16 @@ def test_a_claim_has_one_line_with_its_epsilons_and_a_reason():
     assert line.cell("honest noise, defaults") == "holds 4; not 2"
     assert line.outcome(("honest noise, defaults",)) == "hold in part"
     assert line.reason == "better rival at equal accounting"
+
+
+def test_a_default_that_gets_worse_with_more_epsilon_is_named():
+    study = STUDIES["000-figure-1"]
+    runs = {
+        Cell("000-lin-i", name, epsilon, seed): {study.metric: error + 0.001 * seed * epsilon}
+        for name, errors in (("auto", (0.2, 0.3)), ("DP-IGHT", (0.3, 0.2)))
+        for epsilon, error in zip((2.0, 4.0), errors, strict=True)
+        for seed in range(4)
+    }
+    [text] = contract.rising(study, Results(study.name, runs))
+    assert "auto (000-lin-i) from ε 2 to 4" in text
+    assert "DP-IGHT" not in text
