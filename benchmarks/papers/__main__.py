@@ -127,6 +127,10 @@ def main() -> int:
     options = parser.parse_args()
     known = studies()
     chosen = [known[name].at_scale(options.scale) for name in options.only or known]
+    for study in chosen:
+        for line in study.missing():
+            print(f"{study.name}: left out, no {line}", file=sys.stderr)
+    chosen = [study for study in chosen if study.cells()]
     for folder in (options.out, options.keep or pages.RESULTS):
         folder.mkdir(parents=True, exist_ok=True)
     if options.estimate:

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 #: Panels in their order: title, and which methods are drawn.
 KINDS: tuple[tuple[str, Callable[[str], bool]], ...] = (
-    ("printed noise (NOT PRIVATE), and noise off", lambda name: PRINTED in name or OFF in name),
+    ("printed noise (NOT PRIVATE); off", lambda name: PRINTED in name or OFF in name),
     ("honest noise, best of grid", lambda name: name.endswith(GRID) and PRINTED not in name and OFF not in name),
     ("honest noise, defaults", lambda name: not name.endswith(GRID) and name not in DENSE),
 )
 
 
 def panels(study: PaperStudy, results: Results) -> list[Panel]:
-    """Of each set of data; where the paper prints numbers, they come first."""
+    """Of each set of data; where the paper prints numbers, they come first. Beside printed noise stand the comparison methods of its claims, honest where no loop is printed."""
     from dpsparse.plots import Line, Panel
 
     found = []
@@ -41,11 +41,13 @@ def panels(study: PaperStudy, results: Results) -> list[Panel]:
             for name, row in held.values.items()
         ]
         found.append(Panel(f"the paper: {held.data}", "epsilon", study.metric, tuple(lines), log_y=True))
+    compared = {worse for better, worse in study.pairs if PRINTED in better}
     methods = list(dict.fromkeys(m for part in study.parts for m in part.methods if m != "zero"))
     for data in dict.fromkeys(d for part in study.parts for d in part.sets):
-        for title, drawn in KINDS:
-            lines = [line for name in methods if drawn(name) and (line := _line(study, results, data, name))]
-            if lines:
+        for place, (title, drawn) in enumerate(KINDS):
+            shown = [name for name in methods if drawn(name) or (place == 0 and name in compared)]
+            lines = [line for name in shown if (line := _line(study, results, data, name))]
+            if any(drawn(name) for name in shown) and lines:
                 found.append(Panel(f"{data}: {title}", "epsilon", study.metric, tuple(lines), log_y=True))
     return found
 
@@ -63,4 +65,5 @@ def _line(study: PaperStudy, results: Results, data: str, name: str) -> Line | N
         label = f"{plain(name.replace(OFF, ''))}, noise off" if OFF in name else name.removesuffix(EXACT)
         return Line(label, (), (pairs[math.inf][0],), level=True)
     errors = tuple(error if math.isfinite(error) else 0.0 for _, error in pairs.values())
-    return Line(plain(name), tuple(pairs), tuple(mean for mean, _ in pairs.values()), errors)
+    label = plain(name) if name.endswith(GRID) else name
+    return Line(label, tuple(pairs), tuple(mean for mean, _ in pairs.values()), errors)

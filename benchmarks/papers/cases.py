@@ -13,9 +13,11 @@ import numpy as np
 from benchmarks import gcd_orderings, growth_and_convergence
 from benchmarks.local_model import NOISE
 from benchmarks.local_model import data as signs
-from benchmarks.settings import SYNTHETIC, data_folder, digits, parts_of, synthetic, table, unit_rows
+from benchmarks.settings import SYNTHETIC, digits, parts_of, synthetic, table, unit_rows
 from dpsparse import SparseClassifier, recipes
 from dpsparse.datasets import e2006, folds, halves, rcv1
+
+from .files import there
 
 
 @dataclass(frozen=True)
@@ -400,9 +402,7 @@ CASES: dict[str, tuple[str | None, Callable[[int], Case]]] = {
 
 def present(name: str) -> bool:
     """Whether the file that a case needs is in the data folder."""
-    file, _ = CASES[name]
-    folder = data_folder()
-    return file is None or (folder is not None and (folder / file).is_file())
+    return there(CASES[name][0])
 
 
 @lru_cache(maxsize=2)

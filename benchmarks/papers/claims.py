@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -48,10 +49,12 @@ class ClaimLine:
         )
 
     def outcome(self, columns: Sequence[str]) -> str:
-        """A word of `OUTCOMES` about some columns together."""
+        """A word of `OUTCOMES` about some columns together; none where nothing was run."""
         found = [verdict for name in columns for verdict in self.verdicts[name].values()]
-        if not found or set(found) == {"holds"}:
-            return "hold" if found else "undecided"
+        if not found:
+            return ""
+        if set(found) == {"holds"}:
+            return "hold"
         if "holds" in found:
             return "hold in part"
         return "do not hold" if "does not hold" in found else "undecided"
@@ -74,6 +77,8 @@ class ClaimLine:
         """By the paper, and by the method that is compared with."""
         if self.paper == "004":
             return "sampling"
+        if self.rival.startswith("IGHT"):
+            return "support" if self.paper == "001" else "dense"
         if self.rival.startswith("Two stage") or self.paper == "002":
             return "rival"
         return "support" if self.paper == "001" else "dense"
@@ -111,5 +116,7 @@ def across(claim: StudyClaim) -> str:
     """A claim about one method at two places: what is compared with."""
     here, there = claim.sides
     word = "better than" if claim.on_par is None else "on par with"
+    if there[2] == math.inf:
+        return f"{plain(claim.better)} close to {claim.worse}: within half of its error"
     other = there[0] if there[0] != here[0] else f"epsilon {there[2]:g}"
     return f"{plain(claim.better)} {word} {'itself' if claim.better == claim.worse else plain(claim.worse)} at {other}"

@@ -15,8 +15,9 @@ from typing import Any
 ENDS = {
     "paper": "the paper's own grid ends there",
     "limit": "nothing lies beyond (a single step, every row)",
-    "time": "longer runs do not fit the time of these studies",
+    "time": "longer runs and steps do not fit the time of these studies",
     "flat": "the next point inside is as good within two standard errors",
+    "off": "without noise, longer runs and wider clips are only better: the row shows what the grid can reach",
     "zero": "no point is better than a model of zeros, so that the noise decides",
 }
 

@@ -113,8 +113,8 @@ TWO_STAGE = Grid({"log10 c": Axis(tuple(range(-3, 3)), "paper", "paper")}, "001,
 TRANSFER = Grid({"log10 c": Axis(tuple(range(-6, 2)), "paper", "paper")}, "001, section 5")
 #: 003 prints two steps and T = ceil(log(n/p)).
 PEOPLE = Grid({"step": Axis((0.2, 0.1), ordered=False)}, "003, section 7.1", {"step": 0.2})
-#: 003: T = 400 and a line search on the data, for which steps over the largest curvature stand.
-FOREST = Grid({"steps": Axis((400,)), "step": Axis((1.0, 1 / 4, 1 / 16))}, chosen={"steps": 400})
+#: 003 prints T = 400 and a line search on the data, for which steps of ours over the largest curvature stand.
+FOREST = Grid({"steps": Axis((400,)), "step": Axis((1.0, 1 / 4, 1 / 16), "time")}, "003, section 7.2", {"steps": 400})
 
 
 def _ight(case: Case, ask: Ask) -> Any:

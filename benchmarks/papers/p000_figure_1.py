@@ -41,6 +41,7 @@ STUDY = PaperStudy(
         (f"DP-IGHT{PRINTED}{GRID}", f"Frank-Wolfe{PRINTED}{GRID}"),
         (f"DP-IGHT{PRINTED}{GRID}", f"Two stage{GRID}"),
     ),
+    close=("DP-IGHT", f"DP-IGHT dense{GRID}", f"DP-IGHT{PRINTED}{GRID}"),
     notes=(
         "The paper's curves are not printed as numbers; its claim is that DP-IGHT is best at every epsilon and close to IGHT.",
         "DP-IGHT is our default (a private choice of the coordinates); DP-IGHT dense is Algorithm 1 with noise on the whole gradient.",

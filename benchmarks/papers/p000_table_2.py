@@ -52,6 +52,7 @@ STUDY = PaperStudy(
         (f"DP-IGHT dense{GRID}", f"Two stage{GRID}"),
         (f"DP-IGHT{PRINTED}{GRID}", "Two stage"),
     ),
+    close=("DP-IGHT", f"DP-IGHT dense{GRID}", f"DP-IGHT{PRINTED}{GRID}"),
     notes=(
         "E2006-tfidf is read if E2006.train.bz2 and E2006.test.bz2 are in the data folder. Without it, film reviews with their rating (minus "
         "5.5) stand in: as many rows (16,087 and 3,308 for testing) and features (50,000), drawn anew for each seed. Errors of the two "

@@ -49,6 +49,7 @@ STUDY = PaperStudy(
         (f"DPSL-KT{GRID}", f"DP-IGHT dense{GRID}"),
         (f"DPSL-KT{PRINTED}{GRID}", "DP-IGHT"),
     ),
+    close=("DPSL-KT", f"DPSL-KT{GRID}", f"DPSL-KT{PRINTED}{GRID}"),
     notes=(
         "The paper's curves are not printed as numbers; its claims are that DPSL-KT is close to IGHT already at epsilon 0.8 and best throughout.",
         "DPSL-KT is the corrected form, with a support that is chosen privately; its labels are those of rows with entries from U(-1, 1).",

@@ -35,6 +35,7 @@ STUDY = PaperStudy(
     metric="MSE/2",
     delta=1e-5,
     pairs=(("DPSL-KT", "DP-IGHT"), ("DPSL-KT", "Frank-Wolfe"), ("DPSL-KT", "Two stage")),
+    close=("DPSL-KT", f"DPSL-KT{GRID}", f"DPSL-KT{PRINTED}{GRID}"),
     notes=(
         "Film reviews with their rating stand in for E2006-tfidf: a private half of 8,044 rows, 25,000 features, both drawn anew for each seed.",
         "DPSL-KT releases the teacher, which is never worse than labels of the public half and needs no public rows.",

@@ -17,7 +17,7 @@ from dpsparse.report.bench.study import GRID
 from . import blocks
 from .cells import number
 from .claims import COLUMNS, HONEST, OUTCOMES, claim_lines
-from .contract import above_zero, grid_notes
+from .contract import above_zero, grid_notes, rising
 from .figures import FIGURES
 from .rates import rates
 from .study import PaperStudy
@@ -114,6 +114,8 @@ def section(study: PaperStudy, results: Results) -> Iterator[str]:
     for end in study.figures:
         yield f"![{study.where}]({study.name}{end}.svg)"
         yield ""
+    lead = list(study.lead(results))
+    yield from [*lead, ""] if lead else lead
     yield from verdicts(study, results)
     yield ""
     yield from folded("All numbers", numbers(study, results))
@@ -121,6 +123,7 @@ def section(study: PaperStudy, results: Results) -> Iterator[str]:
     yield from folded("Grids, and where their best points stand", grid_notes(study, results))
     yield ""
     yield from above_zero(study, results)
+    yield from rising(study, results)
     yield from (f"- {note}" for note in study.notes)
     refused = sum(not math.isfinite(errors.get(study.metric, 0.0)) for errors in results.errors.values())
     if refused:
@@ -152,10 +155,6 @@ def numbers(study: PaperStudy, results: Results) -> Iterator[str]:
     if study.name in FIGURES:
         yield ""
         yield from printed(study.name)
-    extra = getattr(study, "extra", None)
-    if extra is not None:
-        yield ""
-        yield from extra(results)
 
 
 def _ordered(study: PaperStudy, results: Results) -> list:
@@ -198,11 +197,14 @@ def printed(name: str) -> Iterator[str]:
 def verdicts(study: PaperStudy, results: Results) -> Iterator[str]:
     """The paper's claims, one in a line: at which epsilons each holds, with its noise and with honest noise, and why it may not."""
     lines = claim_lines(study, results)
+    if study.claims_of:
+        yield f"The same runs as those of {study.claims_of}, where the paper's claims about them stand."
+        return
     if not lines:
         yield "The paper's figure has no ordering that these runs could decide."
         return
     count = Counter(line.outcome(HONEST) for line in lines)
-    text = f"**{len(lines)} claims of the paper**, on paired seeds, with two standard errors (more for small samples, with the same error probability). Honest noise: "
+    text = f"**{len(lines)} claim{'s' if len(lines) != 1 else ''} of the paper**, on paired seeds, with two standard errors (more for small samples, with the same error probability). Honest noise: "
     text += ", ".join(f"{count[word]} {word}" for word in OUTCOMES if count[word]) + "."
     with_printed = [line for line in lines if line.verdicts["printed noise"]]
     if with_printed:

@@ -38,57 +38,110 @@ COLUMNS = {"california": 8, "square": 1000, "meltingpoint (for mtp)": 202, "made
 COLUMNS |= {"log1": 100, "log2": 100, "dorothea": 88119}
 
 
-def near(values: tuple[float, ...], chosen: float, most: float = math.inf) -> Axis:
+#: How many neighbours in the paper's lists are taken below and above the published passes and steps, and which powers of ten times the
+#: published clip, where the best point of one neighbour on each side stood at an end: of the printed loop, and of the honest ones.
+WIDER: dict[str, dict[str, tuple[int, int]]] = {
+    "log1": {"clip": (-2, 1)},
+    "log2": {"clip": (-2, 1), "step": (1, 2)},
+    "madelon-l1": {"clip": (-2, 1), "step": (2, 1)},
+    "madelon-l2": {"clip": (-2, 1)},
+    "meltingpoint (for mtp)": {"passes": (1, 2), "clip": (-1, 2), "step": (1, 2)},
+}
+WIDER_GCD: dict[str, dict[str, tuple[int, int]]] = {
+    "california": {"passes": (1, 2), "step": (1, 2)},
+    "dorothea": {"step": (2, 1)},
+    "log2": {"passes": (2, 1)},
+    "madelon-l1": {"passes": (1, 2), "step": (1, 2)},
+    "meltingpoint (for mtp)": {"passes": (1, 2), "step": (1, 2)},
+}
+WIDER_CD: dict[str, dict[str, tuple[int, int]]] = {
+    "california": {"passes": (1, 2)},
+    "meltingpoint (for mtp)": {"passes": (1, 2)},
+}
+WIDER_SGD: dict[str, dict[str, tuple[int, int]]] = {
+    "california": {"clip": (-2, 0)},
+    "madelon-l2": {"clip": (-2, 0), "step": (0, 4)},
+    "meltingpoint (for mtp)": {"step": (0, 4)},
+}
+#: Clips of ours, in units of a typical gradient.
+CLIPS = {
+    "california": (0.3, 1.0, 3.0, 10.0),
+    "meltingpoint (for mtp)": (0.3, 1.0, 3.0, 10.0),
+    "log1": (0.03, 0.1, 0.3, 1.0),
+}
+
+
+def near(values: tuple[float, ...], chosen: float, span: tuple[int, int] = (1, 1), most: float = math.inf) -> Axis:
     """A value of the paper's list with its neighbours; the ends of the list are the paper's. Values above `most` are left out."""
     place = values.index(chosen)
-    kept = tuple(value for value in values[max(0, place - 1) : place + 2] if value <= most)
-    low = "paper" if kept[0] == values[0] else ""
-    return Axis(kept, low, "paper" if kept[-1] == values[-1] else "time" if kept[-1] <= chosen else "")
+    kept = tuple(value for value in values[max(0, place - span[0]) : place + span[1] + 1] if value <= most)
+    cut = kept[-1] < values[-1] and values[values.index(kept[-1]) + 1] > most
+    return Axis(kept, "paper" if kept[0] == values[0] else "", "paper" if kept[-1] == values[-1] else "time" * cut)
 
 
-def _around(published: tuple[float, float, float]) -> Grid:
+def powers(chosen: float, span: tuple[int, int]) -> Axis:
+    """Powers of ten times a value."""
+    return Axis(tuple(chosen * 10.0**power if power else chosen for power in range(span[0], span[1] + 1)))
+
+
+def _around(data: str, published: tuple[float, float, float]) -> Grid:
     passes, clip, step = published
-    clips = Axis(tuple(10.0**power * clip for power in (-3, -2, -1, 0)))
-    axes = {"passes": near(GCD_PASSES, passes), "clip": clips, "step": near(STEPS, step)}
+    wider = WIDER.get(data, {})
+    axes = {
+        "passes": near(GCD_PASSES, passes, wider.get("passes", (1, 1))),
+        "clip": powers(clip, wider.get("clip", (-3, 0))),
+        "step": near(STEPS, step, wider.get("step", (1, 1))),
+    }
     return Grid(axes, "002, Table 2", {"passes": passes, "clip": clip, "step": step})
 
 
-PRINTED_GCD = {data: _around(gcd) for data, (gcd, _, _) in TABLE_4.items()}
-#: Clips of ours, in units of a typical gradient.
-CLIPS = Axis((0.1, 0.3, 1.0))
-GCD = {
-    data: Grid(
-        {"passes": near(GCD_PASSES, passes), "clip": CLIPS, "step": near(STEPS, step)},
-        "002, Table 2",
-        {"passes": passes, "step": step},
-    )
-    for data, ((passes, _, step), _, _) in TABLE_4.items()
-}
+PRINTED_GCD = {data: _around(data, gcd) for data, (gcd, _, _) in TABLE_4.items()}
+
+
+def _greedy(data: str, published: tuple[float, float, float]) -> Grid:
+    passes, _, step = published
+    wider = WIDER_GCD.get(data, {})
+    axes = {
+        "passes": near(GCD_PASSES, passes, wider.get("passes", (1, 1))),
+        "clip": Axis(CLIPS.get(data, (0.1, 0.3, 1.0))),
+        "step": near(STEPS, step, wider.get("step", (1, 1))),
+    }
+    return Grid(axes, "002, Table 2", {"passes": passes, "step": step})
+
+
+GCD = {data: _greedy(data, gcd) for data, (gcd, _, _) in TABLE_4.items()}
 
 
 def _coordinates(data: str, published: tuple[float, float, float]) -> Grid:
     passes, _, step = published
+    clips = Axis(CLIPS.get(data, (0.1, 0.3, 1.0)))
     if data == "dorothea":  # 3 passes are 264,000 steps
-        return Grid({"passes": Axis((0.001, 0.01), "paper", "time"), "clip": CLIPS, "step": Axis((1.0,))})
-    axes = {"passes": near(PASSES, passes, MOST_STEPS / COLUMNS[data]), "clip": CLIPS, "step": Axis((step,))}
+        return Grid({"passes": Axis((0.001, 0.01), "paper", "time"), "clip": clips, "step": Axis((1.0,))})
+    span = WIDER_CD.get(data, {}).get("passes", (1, 1))
+    axes = {
+        "passes": near(PASSES, passes, span, MOST_STEPS / COLUMNS[data]),
+        "clip": clips,
+        "step": Axis((step,)),
+    }
     return Grid(axes, "002, Table 2", {"passes": passes, "step": step})
 
 
 CD = {data: _coordinates(data, cd) for data, (_, cd, _) in TABLE_4.items()}
 
 
-def _batches(published: tuple[float, float, float]) -> Grid:
+def _batches(data: str, published: tuple[float, float, float]) -> Grid:
     passes, clip, step = published
+    wider = WIDER_SGD.get(data, {})
     axes = {
         "passes": Axis((passes,)),
-        "clip": Axis(tuple(clip * 10.0**power for power in (-1, 0, 1))),
-        "step": Axis(tuple(step * 10.0**power for power in (-1, 0, 1, 2))),
+        "clip": powers(clip, wider.get("clip", (-1, 1))),
+        "step": powers(step, wider.get("step", (-1, 2))),
     }
     return Grid(axes, "002, Table 2", {"passes": passes, "clip": clip, "step": step})
 
 
 #: On dorothea the published step is 1e-6, one step in all: a model of zeros.
-SGD = {data: _batches(sgd) for data, (_, _, sgd) in TABLE_4.items()}
+SGD = {data: _batches(data, sgd) for data, (_, _, sgd) in TABLE_4.items()}
 
 
 def unit_of_slopes(case: Case) -> float:

@@ -20,7 +20,7 @@ LOOPS = tuple(f"{name}{kind}{GRID}" for kind in (PRINTED, OFF) for name in NAMES
 BETTER = (("DP-SCSG-HT", "DP-GD-HT"), ("DP-SGD-HT", "DP-GD-HT"))
 FOLDS = (
     "Five folds, twice over. Best of the paper's grid: its six steps with the epochs of its tables, 100 (GD), 20 (SGD, batches of n/10) and 10 (SCSG, snapshots of n/2 "
-    "rows, inner batches of n/20), at three budgets. The printed loops, on five folds, may also choose few, large batches (b, T; B, b, J), which the printed formula rewards and the "
+    "rows, inner batches of n/20), at three budgets. The printed loops, on three folds, may also choose few, large batches (b, T; B, b, J), which the printed formula rewards and the "
     "paper leaves to cross-validation, and longer steps than the paper's."
 )
 PASSES = (
@@ -35,7 +35,7 @@ def table(number: int, data: str, metric: str, k: int, note: str, *, own: str | 
     parts = [
         Part(sets=(data,), methods=ours, epsilons=EPSILONS, seeds=10, quick_epsilons=(4.0,)),
         Part(sets=(data,), methods=GRIDS, epsilons=(2.0, 6.0, 10.0), quick_epsilons=(6.0,)),
-        Part(sets=(data,), methods=LOOPS, epsilons=(2.0, 6.0, 10.0), seeds=5, quick_epsilons=(6.0,)),
+        Part(sets=(data,), methods=LOOPS, epsilons=(2.0, 6.0, 10.0), seeds=3, quick_epsilons=(6.0,)),
     ]
     if own is not None:
         parts.append(Part(sets=(own,), methods=ours, epsilons=EPSILONS, seeds=10, quick=0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -15,12 +15,15 @@ import numpy as np
 from dpsparse.core import PrivacyError
 from dpsparse.report.bench import Cell, Results, Scale, ScaledStudy, StudyClaim
 
-from .cases import Ask, case_of, present
-from .methods import METHODS
+from .cases import CASES, Ask, case_of, present
+from .files import to_bring
+from .methods import EXACT, METHODS
 from .scores import scores
 
 #: Draws of the noise for each synthetic dataset at most; their mean is one run, so that standard errors count datasets.
 NOISES = 3
+#: The baseline without noise of papers 000 and 001.
+NEAR = f"IGHT{EXACT}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +92,10 @@ class PaperStudy:
         None: 1/n^2.
     pairs : tuple of (better, worse)
         The paper's orderings, tested at every epsilon on every set that has both methods.
+    close : tuple of str
+        Methods that the paper finds close to IGHT without noise: an error that differs by less than half of IGHT's.
+    claims_of : str
+        The figure at which the claims about these runs stand, if not here.
     notes : tuple of str
         What differs from the paper and what was cut, in sentences.
     shared : str or None
@@ -105,10 +112,17 @@ class PaperStudy:
     metric: str
     delta: float | None
     pairs: tuple[tuple[str, str], ...] = ()
+    close: tuple[str, ...] = ()
+    claims_of: str = ""
     notes: tuple[str, ...] = ()
     shared: str | None = None
     keep_path: bool = False
     scale: Scale = "full"
+
+    def missing(self) -> Sequence[str]:
+        """Files that the data folder lacks, one line for each."""
+        sets = dict.fromkeys(data for part in self.parts for data in part.sets)
+        return to_bring(file for data in sets if not present(data) and (file := CASES[data][0]))
 
     @property
     def runs(self) -> str:
@@ -157,13 +171,24 @@ class PaperStudy:
             for data in part.sets:
                 for name in part.methods:
                     budgets.setdefault((data, name), []).extend(part.epsilons)
-        return [
+        sets = dict.fromkeys(data for data, _ in budgets)
+        near = [
+            StudyClaim(name, NEAR, data, e, self.metric, at=None, worse_epsilon=math.inf, on_par=0.5, unit=NEAR)
+            for data in sets
+            for name in self.close
+            for e in dict.fromkeys(budgets.get((data, name), ()))
+        ]
+        return near + [
             StudyClaim(better, worse, data, epsilon, self.metric, at=None)
-            for data in dict.fromkeys(data for data, _ in budgets)
+            for data in sets
             for better, worse in self.pairs
             for epsilon in dict.fromkeys(budgets.get((data, better), ()))
             if epsilon in budgets.get((data, worse), ())
         ]
+
+    def lead(self, results: Results) -> Iterator[str]:
+        """A table that stands before the claims: none."""
+        yield from ()
 
     @property
     def figures(self) -> tuple[str, ...]:

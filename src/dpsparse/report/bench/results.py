@@ -246,6 +246,7 @@ def _kept(results: Results, row: dict[str, Any], by: str) -> bool:
 
 
 def verdicts(results: Results, claims: Sequence[StudyClaim]) -> Iterator[str]:
-    """One line for each claim."""
+    """One line for each claim about which there are runs."""
     for claim in claims:
-        yield f"{claim}: {results.verdict(claim)}"
+        if results.gap(claim)[2]:
+            yield f"{claim}: {results.verdict(claim)}"
