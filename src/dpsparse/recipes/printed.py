@@ -53,7 +53,9 @@ class AsPrinted(PrivateRecipe):
             if name not in OF_THE_FIT and isinstance(taken.get(name), int | float)
         )
         notes = "".join(f"; {one.message}".rstrip(".") for one in said)
-        return cast("PrivateRecipe", made), f"{self.name} is {of.name} with the settings of its theorem for {used}{notes}"
+        return cast(
+            "PrivateRecipe", made
+        ), f"{self.name} is {of.name} with the settings of its theorem for {used}{notes}"
 
     def view(self, facts: Facts) -> Facts:
         """As declared: the recipe that it resolves to has a view of its own."""
@@ -76,7 +78,9 @@ def _again(of: type[Recipe], given: Mapping[str, Any]) -> AsPrinted:
 def as_printed(of: type[Recipe]) -> type[AsPrinted]:
     """The class of ``NAME@paper``."""
     if not hasattr(of, "from_theory"):
-        raise ValueError(f"the recipe {of.name!r} has no printed settings: dpsparse.recipes.get({of.name!r}).from_theory.")
+        raise ValueError(
+            f"the recipe {of.name!r} has no printed settings: dpsparse.recipes.get({of.name!r}).from_theory."
+        )
     hints = get_type_hints(of)
     named = {f.name: hints[f.name] for f in fields(of)} | {
         name: one for name, one in constants_of(of).items() if name not in OF_THE_FIT
@@ -85,7 +89,9 @@ def as_printed(of: type[Recipe]) -> type[AsPrinted]:
         name: getattr(of, name) for name in ("local", "penalties", "needs", "zero_is_absence", "joint")
     }
     rows = [(name, kind | None, field(default=None)) for name, kind in named.items()]
-    made = make_dataclass(f"{of.__name__}AsPrinted", rows, bases=(AsPrinted,), namespace=members, frozen=True, kw_only=True)
+    made = make_dataclass(
+        f"{of.__name__}AsPrinted", rows, bases=(AsPrinted,), namespace=members, frozen=True, kw_only=True
+    )
     return cast("type[AsPrinted]", made)
 
 
