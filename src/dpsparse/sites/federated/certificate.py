@@ -300,6 +300,8 @@ def covered(said: Statement, bill: Cost) -> bool:
     bill = bare_cost(bill)
     if not isinstance(bill, PlanCost) or not 0 < said.delta < 1 or len(said.asks) != len(bill.plan.asks):
         return False
+    if said.bill is not None and said.bill != write_cost(bill):
+        return False
     try:
         costs = bill.account.costs
         exact = [(costs.rho, said.rho), (costs.mu, said.mu)]
