@@ -249,6 +249,13 @@ class Ask:
         total = math.fsum(schedule)
         return tuple(self.share * v / (total * self.draws) for v in schedule)
 
+    @property
+    def rate(self) -> float:
+        """The part of the rows that is expected to answer a turn; in the local model, of the people."""
+        if isinstance(self.rows, OncePerPerson):
+            return self.rows.reports / self.times
+        return self.rows.rate if isinstance(self.rows, PoissonRows) else 1.0
+
     def repeated(self, times: int) -> Ask:
         """The ask of `times` models on the same rows, each at the same price."""
         if isinstance(self.rows, OncePerPerson):

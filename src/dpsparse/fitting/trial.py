@@ -113,7 +113,7 @@ class Tape:
     def replay(self, oracle: Oracle) -> Oracle:
         """Say it again; the rows are there, and nobody asks them."""
         assert self.first is not None
-        return self.watch(ReplayOracle(oracle, self.first.tape))
+        return self.watch(ReplayOracle(oracle, self.first.tape, self.first.receipts))
 
     def watch(self, oracle: Oracle) -> Oracle:
         """Notice whether it is still there afterwards."""

@@ -16,6 +16,7 @@ from ...core.facts import Facts, Target
 from ...core.mechanisms import Randomness
 from ...core.unit_words import PERSON, ROW, unit_name
 from ...fitting import Seed, check_noise_kind, public_rows, read_targets, stated_budget, warn_if_seeded
+from ...fitting.drawn import Drawn
 from ...fitting.session import PaidBy, session
 from ...fitting.statement import complete, draft_score
 from ...ledger import Ledger, check_ledger
@@ -215,7 +216,7 @@ def private_score(
         scores=tuple(score for part in told for score in part.scores),
         curve=tuple(point for part in told for point in part.curve),
         confidence=confidence,
-        statement=complete(draft, oracle.receipts, opened.payment),
+        statement=complete(draft, [Drawn(oracle.receipts, priced)], opened.payment),
     )
 
 

@@ -16,6 +16,7 @@ from ...core.facts import Facts, Vector
 from ...core.mechanisms import Randomness
 from ...core.unit_words import PERSON, ROW, unit_name
 from ...fitting import Seed, check_noise_kind, public_rows, stated_budget, warn_if_seeded
+from ...fitting.drawn import Drawn
 from ...fitting.session import session
 from ...fitting.statement import complete_step, draft_step
 from ...ledger import LedgerArgument, Payment
@@ -34,10 +35,11 @@ class StepRows:
     oracle: Oracle
     draft: Statement
     payment: Payment
+    paid: PricedPlan
 
     def statement(self, n_rows: int) -> Statement:
         """What the step guaranteed, on `n_rows` rows."""
-        return complete_step(self.draft, self.oracle.receipts, self.payment, n_rows)
+        return complete_step(self.draft, Drawn(self.oracle.receipts, self.paid), self.payment, n_rows)
 
 
 class PrivateStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -130,7 +132,7 @@ class PrivateStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
             session(self, bill=bill, label=what, delta=delta, randomness=randomness) as opened,
             opened.open(X, targets, facts, Squared(), priced) as oracle,
         ):
-            yield StepRows(oracle, draft, opened.payment)
+            yield StepRows(oracle, draft, opened.payment, priced)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

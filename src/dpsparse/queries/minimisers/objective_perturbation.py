@@ -101,6 +101,11 @@ def split(m: float) -> tuple[float, float]:
     return m * math.sqrt(1 - OUTPUT_PART), m * math.sqrt(OUTPUT_PART)
 
 
+def finished_name(ask: str) -> str:
+    """What the noise on the minimum is called in receipts."""
+    return f"{ask}, its rounding"
+
+
 def tilted_side(question: PerturbedMinimum, loss: Loss, n_rows: int, scale: float) -> Public:
     r"""What is public about the problem under a tilt of :math:`N(0, s^2 I)` on k coordinates.
 

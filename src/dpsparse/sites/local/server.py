@@ -13,6 +13,7 @@ from ...core.statement import Receipt
 from ...estimators.input_checks import refuse_named_unit
 from ...estimators.linear import SparseLinear
 from ...fitting import FitRequest, Shape, plan_fit, rescaled_rows
+from ...fitting.drawn import Drawn
 from ...fitting.shapes import refuse_shapes
 from ...fitting.statement import DEVICES, complete, draft_fit
 from ...fitting.terms import refuse_class_weight
@@ -272,7 +273,9 @@ class Server(Coordinator[Protocol, Report, SparseLinear]):
         with self._lock:
             self._require_finished()
             assert self._found is not None
-            statement = complete(draft_fit(self._prepared, (DEVICES,), secure=True), self._receipts)
+            statement = complete(
+                draft_fit(self._prepared, (DEVICES,), secure=True), [Drawn(self._receipts, self._terms.priced)]
+            )
             return fitted_model(self._estimator, self._prepared, [self._found], statement)
 
 
