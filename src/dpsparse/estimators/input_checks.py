@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core import Adjacency, DataError
-from ..core.unit_words import PERSON, ROW, unit_name
+from ..core.checks import PERSON, ROW, unit_name
 from ..fitting import FitRequest
 from ..io.scikit import BaseEstimator
 from ..rows.cells import ROUNDED_FROM

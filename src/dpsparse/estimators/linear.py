@@ -12,9 +12,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..core import DataError, Statement
+from ..core.checks import PERSON, ROW
 from ..core.facts import Vector
-from ..core.public_draws import repeatable
-from ..core.unit_words import PERSON, ROW
+from ..core.mechanisms.randomness import repeatable
 from ..fitting import FitRequest, FitResult, Targets, fit, plan_fit, read_targets, refuse_rows_brought
 from ..fitting.counts import checked_columns, warn_of_unread
 from ..fitting.statement import MADE_ROWS, void
@@ -30,7 +30,7 @@ from ..rows import Records, read_bounds, refuse_missing
 from ..rows.declared import ColumnBounds, declared_bounds
 from ..rows.hosts.clusters import open_cluster_rows
 from ..rows.margins import served
-from ..rows.missing import AT_PREDICTION
+from ..rows.records import AT_PREDICTION
 from ..rows.units import read_units
 from .display import StatementMixin
 from .input_checks import (

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from .. import recipes
 from ..core import Adjacency, AssumptionError, Budget, BudgetError, PrivacyError, checks
+from ..core.checks import ROW, unit_name
 from ..core.facts import LARGEST_SIZE, SMALLEST_SIZE, Facts, Penalty, Vector
-from ..core.unit_words import ROW, unit_name
 from ..ledger import Ledger, check_ledger
 from ..oracles import Resume
 from ..queries.losses import Logistic, Loss, Squared, named_loss, proven, target_of
 from ..rows.bounds import read_bounds, read_center, read_target_bound
 from ..rows.declared import ColumnBounds
-from ..rows.missing import CHOICES
+from ..rows.records import CHOICES
 from ..rows.shapes import Basis
 from .shapes import Groups, read_groups, read_shapes
 

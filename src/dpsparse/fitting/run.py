@@ -13,10 +13,10 @@ from ..core.facts import Vector
 from ..oracles import GuardedOracle, refuse_violations
 from ..queries.kinds import Oracle, Path
 from ..recipes import built_in
-from ..rows.data_split import DataSplit
 from ..rows.lattice import Lattice
 from ..rows.records import Records
 from ..rows.row_bounds import RowBounds
+from ..rows.sampling import DataSplit
 from ..rows.shapes import Basis
 from ..rows.units import Units
 from .counts import UNREAD, UnreadShares, ask_clipped, ask_unread, checked_columns, clipping_notes

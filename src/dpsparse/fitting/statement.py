@@ -17,15 +17,15 @@ from ..accounting import PricedPlan
 from ..accounting.random_stopping import RANDOM_STOPPING, SearchCost
 from ..core import AskSummary, Budget, Plan, Statement
 from ..core.attacker import weaknesses
+from ..core.checks import ROW, unit_phrase
 from ..core.curves import gaussian_mu
 from ..core.participation import PUBLIC_FEATURES
 from ..core.release import versions
 from ..core.statement import SEEDED
-from ..core.unit_words import ROW, unit_phrase
 from ..ledger import Payment
 from ..queries.losses import Loss, user_defined
 from ..recipes import built_in
-from ..rows.missing import NOT_COVERED
+from ..rows.records import NOT_COVERED
 from .drawn import Drawn, summaries_of
 from .prepare import FitPlan
 

@@ -39,8 +39,7 @@ from ..queries.minimisers import MinimiserSpec, finished_name, perturbed_minimum
 from ..queries.rules import CHOICES, SUMS, Charge, SumSpec, candidates_of, scores_of, votes
 from ..rows.hosts import Host
 from ..rows.shard import Shard
-from .base import ChargedOracle
-from .gate import Gate, PaymentLike, ProgressCallback
+from .gate import ChargedOracle, Gate, PaymentLike, ProgressCallback
 from .noise_info import PricedNoise
 
 #: Numbers of an answer from which on its noise is drawn in another thread: below, starting it takes as long.

@@ -12,9 +12,9 @@ from sklearn.base import BaseEstimator
 
 from ...accounting import PlanCost, cost_of_units, price
 from ...core import Adjacency, Ask, Budget, DataError, Noise, Plan, checks
+from ...core.checks import PERSON, ROW, unit_name
 from ...core.facts import Facts, Target
 from ...core.mechanisms import Randomness
-from ...core.unit_words import PERSON, ROW, unit_name
 from ...fitting import Seed, check_noise_kind, public_rows, read_targets, stated_budget, warn_if_seeded
 from ...fitting.drawn import Drawn
 from ...fitting.session import PaidBy, session
@@ -26,8 +26,7 @@ from ...rows import Records, refuse_missing
 from ...rows.hosts import ClusterRows
 from ...rows.lattice import Lattice
 from ...rows.margins import MarginTable
-from ...rows.missing import CHOICES
-from ...rows.records import code_classes
+from ...rows.records import CHOICES, code_classes
 from ...rows.units import read_units
 from ..input_checks import UNITS_IN_MEMORY, open_clusters, read_vector, target_kind, without_column
 from .asking import Metric, ScorePlan, ScoreSession

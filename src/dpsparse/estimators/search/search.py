@@ -39,8 +39,7 @@ from ...rows.records import suppress_messages
 from ..display import StatementMixin
 from ..input_checks import refuse_fit_arguments, without_column
 from ..linear import SparseLinear
-from .calibration import dearest_plan
-from .plan import PlannedRun, SearchPlan
+from .plan import PlannedRun, SearchPlan, dearest_plan
 from .runs import SearchData, SearchRun, best_run, public_default
 from .scoring import Scoring
 from .space import CHECKED, DEFAULT_RECIPES, Parameters, Space, candidate

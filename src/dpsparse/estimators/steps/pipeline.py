@@ -26,9 +26,9 @@ from ...core import (
     PrivacyError,
     Statement,
 )
+from ...core.checks import ROW
 from ...core.mechanisms import Randomness
-from ...core.public_draws import repeatable
-from ...core.unit_words import ROW
+from ...core.mechanisms.randomness import repeatable
 from ...fitting import FitPlan, Matrix, Shape, plan_fit, public_rows, refuse_doubtful, stated_budget, trial_run
 from ...fitting.counts import NOBODY_SAID
 from ...fitting.session import session

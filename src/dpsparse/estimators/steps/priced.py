@@ -12,9 +12,9 @@ from sklearn.utils import Tags
 
 from ...accounting import PlanCost, PricedPlan, cost_of_units, price
 from ...core import Adjacency, Ask, Budget, DataError, Noise, Plan, Statement, checks
+from ...core.checks import PERSON, ROW, unit_name
 from ...core.facts import Facts, Vector
 from ...core.mechanisms import Randomness
-from ...core.unit_words import PERSON, ROW, unit_name
 from ...fitting import Seed, check_noise_kind, public_rows, stated_budget, warn_if_seeded
 from ...fitting.drawn import Drawn
 from ...fitting.session import session
@@ -23,7 +23,7 @@ from ...ledger import LedgerArgument, Payment
 from ...queries.kinds import Oracle
 from ...queries.losses import Squared
 from ...rows import Records, refuse_missing
-from ...rows.missing import CHOICES
+from ...rows.records import CHOICES
 from ...rows.units import read_units
 from ..input_checks import UNITS_IN_MEMORY, read_source, without_column
 

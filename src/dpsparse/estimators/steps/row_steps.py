@@ -20,8 +20,7 @@ from ...core.facts import Vector
 from ...fitting import Matrix
 from ...rows import Records, read_bounds, refuse_missing
 from ...rows.declared import Bounded, ColumnBounds
-from ...rows.missing import CHOICES
-from ...rows.records import suppress_messages
+from ...rows.records import CHOICES, suppress_messages
 from ..input_checks import read_source
 from .bounds import Bounds
 

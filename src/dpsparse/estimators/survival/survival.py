@@ -22,7 +22,7 @@ from ...accounting import Cost, PlanCost, PricedPlan, price
 from ...core import Adjacency, Budget, DataError, MissingValueError, Noise, Statement, checks
 from ...core.facts import Vector
 from ...core.mechanisms import Randomness
-from ...core.public_draws import repeatable
+from ...core.mechanisms.randomness import repeatable
 from ...fitting import Seed, check_noise_kind, plan_fit, public_rows, stated_budget, warn_if_seeded
 from ...fitting.drawn import Drawn
 from ...fitting.session import PaidBy, session
@@ -33,7 +33,7 @@ from ...oracles import Resume
 from ...queries.losses import Squared, Survival
 from ...recipes import Recipe
 from ...rows import Records, refuse_missing
-from ...rows.missing import AT_FIT, CHOICES, REFUSAL
+from ...rows.records import AT_FIT, CHOICES, REFUSAL
 from ...rows.row_bounds import RowBounds
 from ..classifier import SparseClassifier
 from ..display import StatementMixin

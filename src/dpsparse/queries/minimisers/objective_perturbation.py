@@ -82,9 +82,8 @@ from ...rows.support_rows import restricted
 from ..charge import Charge, use
 from ..kinds import PerturbedMinimum
 from ..losses import Loss
-from .convex import convex
 from .estimate import MinimiserSpec
-from .minimise import RECORDS, Problem, Public, minimiser
+from .minimise import RECORDS, Problem, Public, convex, minimiser
 from .teacher import public_side
 
 #: Part of m^2 that pays for the noise on the approximate minimum.
