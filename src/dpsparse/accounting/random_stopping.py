@@ -21,7 +21,7 @@ search has Renyi divergence at most [PS22]_
 
   .. math:: \frac{1}{\lambda-1}\log\Bigl(m\,e^{(\lambda-1)(\epsilon(\lambda) + m\hat\delta)} + e^{-m}\Bigr).
 
-and its delta curve is bounded once more, from that of one run, by `search_profile`; the smaller
+and its delta curve is bounded once more, from that of one run (below); the smaller
 bound counts. ``docs/guarantees/search.md`` has the proofs. They need that K is drawn from its whole
 law (never truncated), that it is not published, and that runs are compared by their private scores
 alone.

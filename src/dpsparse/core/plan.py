@@ -330,7 +330,7 @@ def _choice(value: object, name: str) -> Any:
     raise PrivacyError(f"a plan holds public {name!r} of type {type(value).__name__}, which has no stored form.")
 
 
-def _read_public(content: Any, where: str) -> dict[str, Any]:
+def _read_public(content: object, where: str) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise FormError(f"{where} must be an object.")
     return {name: _public_value(value, where) for name, value in content.items()}

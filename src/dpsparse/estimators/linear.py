@@ -32,6 +32,7 @@ from ..rows.hosts.clusters import open_cluster_rows
 from ..rows.margins import served
 from ..rows.records import AT_PREDICTION
 from ..rows.units import read_units
+from .arguments import FitArguments
 from .display import StatementMixin
 from .input_checks import (
     UNITS_IN_MEMORY,
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from .effects import Effects
 
 
-class SparseLinear(ShapesMixin, StatementMixin, BaseEstimator):  # type: ignore[misc]
+class SparseLinear(ShapesMixin, StatementMixin, FitArguments, BaseEstimator):  # type: ignore[misc]
     """Base of both estimators; not for direct use."""
 
     ledger = LedgerArgument()
@@ -185,7 +186,7 @@ class SparseLinear(ShapesMixin, StatementMixin, BaseEstimator):  # type: ignore[
         known = None if names is None else tuple(map(str, names))
         return replace(request, feature_bound=feature_bound, row_norm=row_norm, carried=own, names=known)
 
-    def plain_bounds(self) -> dict[str, object]:
+    def plain_bounds(self) -> dict[str, Any]:
         """Bounds of a fitted model as numbers, where they were given by name, by an object, or by the rows."""
         feature_bound, row_norm = vars(self).get("_rows_bounds", (self.feature_bound, self.row_norm))
         if feature_bound is not None and not isinstance(feature_bound, int | float | tuple | list | np.ndarray):

@@ -101,7 +101,7 @@ def draft_fit(
         rho=math.inf if priced is None else priced.rho,
         mu=math.inf if priced is None else priced.mu,
         adjacency=adjacency,
-        unit=unit_of(prepared.plan, prepared.models, facts.unit),
+        unit=stated_unit(prepared.plan, prepared.models, facts.unit),
         recipe=recipe.name,
         loss=facts.loss,
         n_rows=facts.n_rows,
@@ -131,7 +131,7 @@ def one_id(unit: str) -> tuple[str, ...]:
     return () if unit == ROW else (ONE_ID.format(unit=unit),)
 
 
-def unit_of(plan: Plan, models: int, unit: str = ROW) -> str:
+def stated_unit(plan: Plan, models: int, unit: str = ROW) -> str:
     """The unit of privacy: who, and with how many reports."""
     if not plan.local:
         return unit_phrase(unit)

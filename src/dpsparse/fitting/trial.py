@@ -81,7 +81,7 @@ def trial_run(prepared: FitPlan) -> None:
     trial = replace(prepared, solver=solver)
     draft = draft_fit(prepared, secure=False)
     first, second = synthetic_rows(prepared)
-    tape = Tape()
+    tape = RecordedRun()
     told = _run(trial, draft, first, tape.record)
     if tape.kept:
         raise _refusal(
@@ -98,7 +98,7 @@ def trial_run(prepared: FitPlan) -> None:
             )
 
 
-class Tape:
+class RecordedRun:
     """What the first run was answered, and whether somebody keeps an oracle."""
 
     def __init__(self) -> None:

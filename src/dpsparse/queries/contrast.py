@@ -47,7 +47,7 @@ from .table import SUMS, SumRule
 from .unit_sums import weighted_factors
 
 
-def interval_scatter(block: Block, lattice: Lattice, factor: Vector, low: Vector, high: Vector) -> Sums:
+def interval_sums(block: Block, lattice: Lattice, factor: Vector, low: Vector, high: Vector) -> Sums:
     r"""Sum over rows of :math:`c_i\,(2\,\mathrm{clip}(x_{ij}, l_j, u_j) - l_j - u_j)` for each feature j.
 
     :math:`c_i` is the factor of a row and x its shifted entries; everything is in lattice units, and
@@ -120,7 +120,7 @@ def contrast_part(question: IntervalContrast, spec: SumSpec, shard: Shard, loss:
     for view in seen(question.model, shard, loss):
         with np.errstate(over="ignore"):
             factor = weighted_factors(view.slopes / (question.slope / units), units, view.block)
-        total[: low.size] += interval_scatter(view.block, shard.lattice, factor, low, high)
+        total[: low.size] += interval_sums(view.block, shard.lattice, factor, low, high)
     return total
 
 
@@ -131,7 +131,7 @@ def contrast_exact(question: IntervalContrast, shards: Sequence[Shard], loss: Lo
         low, high = (ends / shard.lattice.unit for ends in (question.lower, question.upper))
         for view in seen(question.model, shard, loss):
             slope = np.clip(view.slopes, -question.slope, question.slope)
-            total[: low.size] += interval_scatter(view.block, shard.lattice, slope, low, high) / (high - low)
+            total[: low.size] += interval_sums(view.block, shard.lattice, slope, low, high) / (high - low)
     return total
 
 

@@ -119,12 +119,12 @@ def clipped_bound(question: ClippedShare, lattice: Lattice) -> Bound:
     return Bound(np.zeros(NUMBERS), np.ones(NUMBERS), units=RELEASE_UNITS)
 
 
-def clipped_parts(question: ClippedShare, shard: Shard, loss: Loss) -> Iterator[Vector]:
+def clipped_shares(question: ClippedShare, shard: Shard, loss: Loss) -> Iterator[Vector]:
     """Which part of each record was clipped; zero for absent records."""
     return (block.clipped * block.present[:, None] for block in shard.blocks if block.clipped is not None)
 
 
-SUMS[ClippedShare] = bounded_sum(clipped_bound, clipped_parts)
+SUMS[ClippedShare] = bounded_sum(clipped_bound, clipped_shares)
 
 
 def unread_bound(query: Unread, lattice: Lattice) -> Bound:

@@ -186,7 +186,7 @@ class Report:
 
 
 def report_of(
-    model: Any,
+    model: object,
     *,
     digest: str | None = None,
     edited: bool = False,

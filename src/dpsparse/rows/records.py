@@ -75,7 +75,7 @@ class Records:
         First rows of units, where rows stand unit by unit (`grouped`): **private**.
     """
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: object) -> None:
         self.sparse = bool(sp.issparse(X))
         self.names: tuple[str, ...] | None = None
         self._kept: Any
@@ -102,7 +102,7 @@ class Records:
         self.starts: Indices | None = None
 
     @classmethod
-    def of(cls, X: Any) -> Records:
+    def of(cls, X: object) -> Records:
         """A source as it is, or one made of something else."""
         return X if type(X) is cls else cls(X)
 
@@ -321,7 +321,7 @@ def _stored_rows(stored: FileRecords, start: int, stop: int) -> Raw:
     return stored.rows(start, stop)
 
 
-def _array(X: Any) -> NDArray[Any]:
+def _array(X: object) -> NDArray[Any]:
     with suppress_messages():
         try:
             array = X if isinstance(X, np.ndarray) else np.asarray(X)
@@ -341,7 +341,7 @@ def _array(X: Any) -> NDArray[Any]:
     return array
 
 
-def _objects(X: Any) -> NDArray[Any]:
+def _objects(X: object) -> NDArray[Any]:
     """The cells of lists as they are; an array without dimensions where they are no table."""
     try:
         if not isinstance(X, list | tuple):
@@ -375,7 +375,7 @@ def _finite_quotients(values: Vector, scale: Vector) -> Vector:
     return np.where(np.isfinite(values), np.clip(found, -largest, largest), values)
 
 
-def _plain_array(kept: Any) -> bool:
+def _plain_array(kept: object) -> bool:
     return type(kept) is np.ndarray and kept.dtype.kind in "biuf"
 
 
@@ -440,7 +440,7 @@ def cell_numbers(values: Any) -> Vector:
             return _each(cells)
 
 
-def _plain_numbers(values: Any) -> Vector:
+def _plain_numbers(values: object) -> Vector:
     array = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
     if array.dtype.kind in "biuf":
         return np.asarray(array, dtype=float)
@@ -505,18 +505,18 @@ def _labels(y: Any) -> Iterable[Any]:
     return plain.ravel().tolist() if isinstance(plain, np.ndarray) else list(plain)
 
 
-def _key(label: Any) -> Any:
+def _key(label: object) -> Any:
     return label.item() if isinstance(label, np.generic) else label
 
 
-def _code(label: Any, codes: dict[Any, float]) -> float:
+def _code(label: object, codes: dict[Any, float]) -> float:
     try:
         return codes.get(_key(label), math.nan)
     except Exception:  # a label that cannot be looked up is unknown
         return math.nan
 
 
-def center_targets(y: Any, center: float) -> Vector:
+def center_targets(y: object, center: float) -> Vector:
     """Targets as floats less their public centre, the largest float where that is beyond all.
 
     NaN for whatever is no number.

@@ -40,7 +40,7 @@ class Randomness:
     one release reveals nothing about the randomness of another. With a seed `secure` is False, and statements say so.
     """
 
-    def __init__(self, seed: Any = None) -> None:
+    def __init__(self, seed: object = None) -> None:
         self.secure = seed is None
         self._children: np.random.SeedSequence | None = None
         if isinstance(seed, np.random.RandomState):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -217,7 +217,7 @@ class PublicScaler(RowStep):
         return Bounds(out.lower, out.upper, min(out.row_norm, before.row_norm / float(np.min(half))))
 
 
-def bounds_after(step: Any, before: Bounds | None, n_features: int | None) -> Bounds | None:
+def bounds_after(step: object, before: Bounds | None, n_features: int | None) -> Bounds | None:
     """Bounds of the rows that come out of a step, from public constants alone; None where they are not known.
 
     Parameters

@@ -107,7 +107,7 @@ class TableEncoder(OnnxStep, TransformerMixin, BaseEstimator):  # type: ignore[m
         codes = self._codes()
         return codes.density <= SPARSE_BELOW and not codes.bends  # curves are of dense rows
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """Names of the columns that come out, such as ``age``, ``sex=female`` and ``bmi is missing``."""
         return np.array(self._codes().names, dtype=object)
 
@@ -133,7 +133,7 @@ class TableEncoder(OnnxStep, TransformerMixin, BaseEstimator):  # type: ignore[m
 
     # ---------------------------------------------------------------------------------------------- rows
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: object, y: object = None) -> Self:
         """Check the names of the columns. Learns nothing from cells; a table without rows will do."""
         if self.sparse_output not in ("auto", True, False):
             raise ValueError(f"sparse_output must be 'auto', True or False, got {self.sparse_output!r}.")
@@ -145,14 +145,14 @@ class TableEncoder(OnnxStep, TransformerMixin, BaseEstimator):  # type: ignore[m
         return self
 
     @staticmethod
-    def _table(X: Any, dictionary: Dictionary) -> Table:
+    def _table(X: object, dictionary: Dictionary) -> Table:
         table = Table(X, [column.name for column in dictionary.features])
         problems = dictionary.differences(table.header)
         if problems:
             raise DictionaryError(problems)
         return table
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: object) -> Any:
         """Encode rows. Columns are found by their names, in any order; ids, targets and ignored columns may be absent.
 
         Returns

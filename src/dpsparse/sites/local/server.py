@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -62,7 +62,7 @@ class RoundTotal:
     labels: dict[int, int] = field(default_factory=dict)
 
 
-def _identifiers(content: Any, where: str) -> frozenset[bytes]:
+def _identifiers(content: object, where: str) -> frozenset[bytes]:
     listed = read(tuple[str, ...], content, where)
     if not all(map(IDENTIFIER.fullmatch, listed)) or len(set(listed)) != len(listed):
         raise FormError(f"{where} must hold different identifiers.")

@@ -165,18 +165,18 @@ class SparseNetwork:
 
     # ---------------------------------------------------------------------------------------------- after training
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: object) -> np.ndarray:
         """Outputs of the network."""
         features = torch.from_numpy(np.ascontiguousarray(np.asarray(X), dtype=np.float32))
         parts = [self._gradients.outputs(self.w_, part) for part in torch.split(features, 1000)]
         return np.asarray(torch.cat(parts).numpy())
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: object) -> np.ndarray:
         """Classes, or numbers."""
         found = self.decision_function(X)
         return found.argmax(axis=1) if self.loss == "cross_entropy" else found.reshape(len(found))
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: object, y: object) -> float:
         """Part of the classes that are right; without privacy for the rows that are shown to it."""
         return float(np.mean(self.predict(X) == np.asarray(y)))
 

@@ -33,7 +33,7 @@ def example_target(loss: str, classes: int | None) -> torch.Tensor:
     return torch.full((1,), classes - 1, dtype=torch.int64)
 
 
-def private_rows(X: Any, y: Any, loss: str, classes: int | None, n_rows: int) -> NetworkRows:
+def private_rows(X: object, y: object, loss: str, classes: int | None, n_rows: int) -> NetworkRows:
     """Rows as float32 tensors; silent.
 
     A record with a cell that is no finite number of 32 bits, or a class outside the
@@ -48,19 +48,19 @@ def private_rows(X: Any, y: Any, loss: str, classes: int | None, n_rows: int) ->
         return NetworkRows(torch.from_numpy(features), torch.from_numpy(coded), known, n_rows)
 
 
-def _array(values: Any) -> Any:
+def _array(values: object) -> Any:
     """Tensors as arrays; lists as arrays in which every cell stays what it is."""
     if isinstance(values, torch.Tensor):
         return values.detach().cpu().to(torch.float64 if values.is_floating_point() else values.dtype).numpy()
     return np.asarray(values, dtype=object) if isinstance(values, list | tuple) else values
 
 
-def _features(X: Any) -> NDArray[np.float32]:
+def _features(X: object) -> NDArray[np.float32]:
     plain = isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and not np.ma.isMaskedArray(X)
     return np.ascontiguousarray(X if plain else cell_numbers(X), dtype=np.float32)
 
 
-def _targets(y: Any, classes: int | None) -> NDArray[np.float64 | np.float32]:
+def _targets(y: object, classes: int | None) -> NDArray[np.float64 | np.float32]:
     """Codes of classes, or numbers of 32 bits; not finite for anything else."""
     return center_targets(y, 0.0).astype(np.float32) if classes is None else code_classes(y, range(classes))
 
