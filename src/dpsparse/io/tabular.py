@@ -217,7 +217,7 @@ def text_in(path: Path, *columns: str) -> DataError:
     return DataError(f"{path}: {named} expected to hold numbers, but {verb}.")
 
 
-def is_number_type(kind: Any) -> bool:
+def is_number_type(kind: object) -> bool:
     """Whether an Arrow type is one of numbers."""
     import pyarrow as pa
 

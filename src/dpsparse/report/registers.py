@@ -75,7 +75,7 @@ def registry_entry(report: Report) -> dict[str, Any]:
     }
 
 
-def left_open(entry: Any, path: str = "") -> tuple[str, ...]:
+def left_open(entry: object, path: str = "") -> tuple[str, ...]:
     """The fields of an entry that a person has to fill in."""
     if isinstance(entry, dict):
         return tuple(one for name, value in entry.items() for one in left_open(value, f"{path}.{name}".lstrip(".")))
