@@ -17,7 +17,7 @@ from benchmarks.coverage.worlds import World, draw, rows, truth
 from dpsparse import SparseClassifier, SparseRegressor
 from dpsparse.core import Budget, SplitRule
 from dpsparse.report.planner.intervals import IntervalForecast
-from dpsparse.rows.data_split import DataSplit
+from dpsparse.rows.sampling import DataSplit
 
 Model = SparseRegressor | SparseClassifier
 #: How one fit fared: counts and widths by name.

@@ -177,7 +177,7 @@ def test_fits_of_whole_sites_and_devices_refuse_a_named_unit():
 
     named = regressor(unit="patient", random_state=None, recipe="dp_fedgd_ht")
     whole = SitePrivacy(epsilon=1.0, clip=1.0, rate=0.5)
-    with pytest.raises(ValueError, match="no guarantee|for one row"):
+    with pytest.raises(ValueError, match=r"no guarantee|for one row"):
         Server(named.set_params(recipe="fedsgd_ht"), sites=["a", "b"], n_rows=100, n_features=4, site_privacy=whole)
     with pytest.raises(ValueError, match="on devices is for one row"):
         Devices(named, n_people=100, n_features=4)

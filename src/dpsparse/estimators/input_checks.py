@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core import Adjacency, DataError
-from ..core.unit_words import PERSON, ROW, unit_name
+from ..core.checks import PERSON, ROW, unit_name
 from ..fitting import FitRequest
 from ..io.scikit import BaseEstimator
 from ..rows.cells import ROUNDED_FROM
@@ -30,7 +30,7 @@ from ..rows.records import Records, cell_numbers, suppress_messages
 from ..rows.units import read_units
 
 
-def open_rows_in_files(X: Any, y: Any, request: FitRequest) -> tuple[Any, Any]:
+def open_rows_in_files(X: object, y: object, request: FitRequest) -> tuple[Any, Any]:
     """Rows and targets of files where X is a path, a pattern or rows in files; otherwise both as they are.
 
     Parameters
@@ -100,7 +100,7 @@ def rows_of_units(source: Records, units: object) -> Records:
     return source
 
 
-def open_clusters(X: Any, y: Any = None) -> tuple[Any, Any]:
+def open_clusters(X: object, y: object = None) -> tuple[Any, Any]:
     """Rows on a cluster where X is an array or frame of Dask, or a frame of Spark; otherwise both as they are.
 
     Parameters
@@ -120,7 +120,7 @@ def target_kind(request: FitRequest) -> str:
     return "numbers" if request.classes.dtype.kind in "biuf" else "texts"
 
 
-def read_source(estimator: BaseEstimator, X: Any, *, reset: bool, adjacency: Adjacency | None = None) -> Records:
+def read_source(estimator: BaseEstimator, X: object, *, reset: bool, adjacency: Adjacency | None = None) -> Records:
     """Rows as a user brought them; sets or compares `n_features_in_` and, for data frames, `feature_names_in_`.
 
     Parameters
@@ -171,7 +171,7 @@ def _read_names(estimator: BaseEstimator, source: Records, *, reset: bool) -> No
         )
 
 
-def read_vector(estimator: BaseEstimator, y: Any, rows: int) -> NDArray[np.generic]:
+def read_vector(estimator: BaseEstimator, y: object, rows: int) -> NDArray[np.generic]:
     """Targets as they came, one for each row.
 
     A list becomes an array of numbers where that changes none of them, otherwise one of objects: no
@@ -218,7 +218,7 @@ def refuse_numbers_for_labels(y: NDArray[np.generic]) -> None:
             ) from None
 
 
-def _vector(y: Any) -> NDArray[Any]:
+def _vector(y: object) -> NDArray[Any]:
     try:
         if hasattr(y, "to_numpy"):
             return np.asarray(y.to_numpy())
@@ -227,7 +227,7 @@ def _vector(y: Any) -> NDArray[Any]:
         return np.array(None)
 
 
-def _listed(y: Any) -> Any:
+def _listed(y: object) -> Any:
     """A list as an array: of numbers if all are and floats hold them, otherwise of the objects themselves."""
     try:
         found = np.asarray(y)

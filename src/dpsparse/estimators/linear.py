@@ -12,9 +12,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..core import DataError, Statement
+from ..core.checks import PERSON, ROW
 from ..core.facts import Vector
 from ..core.public_draws import repeatable
-from ..core.unit_words import PERSON, ROW
 from ..fitting import FitRequest, FitResult, Targets, fit, plan_fit, read_targets, refuse_rows_brought
 from ..fitting.counts import checked_columns, warn_of_unread
 from ..fitting.statement import MADE_ROWS, void
@@ -29,7 +29,8 @@ from ..recipes import built_in
 from ..rows import Records, read_bounds, refuse_missing
 from ..rows.declared import ColumnBounds, declared_bounds
 from ..rows.margins import served
-from ..rows.missing import AT_PREDICTION
+from ..rows.records import AT_PREDICTION
+from .arguments import FitArguments
 from .display import StatementMixin
 from .input_checks import (
     UNITS_IN_MEMORY,
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     from .effects import Effects
 
 
-class SparseLinear(ShapesMixin, StatementMixin, BaseEstimator):  # type: ignore[misc]
+class SparseLinear(ShapesMixin, StatementMixin, FitArguments, BaseEstimator):  # type: ignore[misc]
     """Base of both estimators; not for direct use."""
 
     ledger = LedgerArgument()
@@ -184,7 +185,7 @@ class SparseLinear(ShapesMixin, StatementMixin, BaseEstimator):  # type: ignore[
         known = None if names is None else tuple(map(str, names))
         return replace(request, feature_bound=feature_bound, row_norm=row_norm, carried=own, names=known)
 
-    def plain_bounds(self) -> dict[str, object]:
+    def plain_bounds(self) -> dict[str, Any]:
         """Bounds of a fitted model as numbers, where they were given by name, by an object, or by the rows."""
         feature_bound, row_norm = vars(self).get("_rows_bounds", (self.feature_bound, self.row_norm))
         if feature_bound is not None and not isinstance(feature_bound, int | float | tuple | list | np.ndarray):

@@ -12,10 +12,11 @@ from sklearn.base import BaseEstimator
 
 from ...accounting import PlanCost, cost_of_units, price
 from ...core import Adjacency, Ask, Budget, DataError, Noise, Plan, checks
+from ...core.checks import PERSON, ROW, unit_name
 from ...core.facts import Facts, Target
 from ...core.mechanisms import Randomness
-from ...core.unit_words import PERSON, ROW, unit_name
 from ...fitting import Seed, check_noise_kind, public_rows, read_targets, stated_budget, warn_if_seeded
+from ...fitting.drawn import Drawn
 from ...fitting.session import PaidBy, session
 from ...fitting.statement import complete, draft_score
 from ...ledger import Ledger, check_ledger
@@ -25,8 +26,7 @@ from ...rows import Records, refuse_missing
 from ...rows.hosts import ClusterRows
 from ...rows.lattice import Lattice
 from ...rows.margins import MarginTable
-from ...rows.missing import CHOICES
-from ...rows.records import code_classes
+from ...rows.records import CHOICES, code_classes
 from ..input_checks import open_clusters, read_vector, rows_of_units, target_kind, with_ids
 from .asking import Metric, ScorePlan, ScoreSession
 from .card import ScoreCard
@@ -212,7 +212,7 @@ def private_score(
         scores=tuple(score for part in told for score in part.scores),
         curve=tuple(point for part in told for point in part.curve),
         confidence=confidence,
-        statement=complete(draft, oracle.receipts, opened.payment),
+        statement=complete(draft, [Drawn(oracle.receipts, priced)], opened.payment),
     )
 
 

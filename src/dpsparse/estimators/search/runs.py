@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...core import Adjacency, DataError, Statement
 from ...core.facts import Facts
-from ...core.statement import AskSummary, ask_summaries
+from ...core.statement import AskSummary
 from ...fitting import FitRequest, FitResult, Session, Shape, Targets
 from ...fitting.prepare import clipped_to
 from ...fitting.session import on_tape
@@ -141,7 +141,7 @@ def best_run(
                 model.fit_source(data.request_of(model), source, targets)
                 score, answers = validation.score(model, model.request(), this)
             if best is None or score > best.score:
-                best = SearchRun(parameters, model, score, (*model.statement_.asks, *ask_summaries(answers)))
+                best = SearchRun(parameters, model, score, (*model.statement_.asks, *answers))
                 if tapes is not None:
                     tapes.keep(number)
     if tapes is not None:

@@ -26,9 +26,9 @@ from ...core import (
     PrivacyError,
     Statement,
 )
+from ...core.checks import ROW
 from ...core.mechanisms import Randomness
 from ...core.public_draws import repeatable
-from ...core.unit_words import ROW
 from ...fitting import FitPlan, Matrix, Shape, plan_fit, public_rows, refuse_doubtful, stated_budget, trial_run
 from ...fitting.counts import NOBODY_SAID
 from ...fitting.session import session
@@ -348,13 +348,16 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
             self._read_rows(source, y)
         if plan.alone:  # it pays for its own plan
             statements = self._fit_steps(start, X, y, units, n_rows, bounds, plan)
-            whole = state_pipeline(statements, epsilon=None, delta=plan.delta, accountant=None, free=plan.free)
+            whole = state_pipeline(
+                statements, epsilon=None, delta=plan.delta, accountant=None, bill=None, free=plan.free
+            )
         else:
             seeded = any(vars(step).get("random_state") is not None for _, step in self.steps)
             randomness = Randomness(0 if seeded else None)  # nothing is drawn from it: each step has its own
+            bill = cost_of_units(plan.bill, word)
             with session(
                 self,
-                bill=cost_of_units(plan.bill, word),
+                bill=bill,
                 label="private pipeline",
                 delta=plan.delta,
                 randomness=randomness,
@@ -363,7 +366,12 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
             ) as opened:
                 statements = self._fit_steps(start, X, y, units, n_rows, bounds, plan)
             whole = state_pipeline(
-                statements, epsilon=plan.epsilon, delta=plan.delta, accountant=plan.accountant, free=plan.free
+                statements,
+                epsilon=plan.epsilon,
+                delta=plan.delta,
+                accountant=plan.accountant,
+                bill=bill,
+                free=plan.free,
             )
             said = (*whole.assumptions, *refusals(self.steps[-1][1].on_missing))
             whole = charged_to(replace(whole, assumptions=said), opened.payment)

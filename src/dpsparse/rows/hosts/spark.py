@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import pickle
 import sys
+import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -41,7 +42,7 @@ from .worker import (
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
-    from pyspark import RDD
+    from pyspark import RDD, SparkContext
     from pyspark.sql import DataFrame, SparkSession
 
 Result = TypeVar("Result")
@@ -108,6 +109,41 @@ LOOPBACK = {
 }
 
 
+class _Log:
+    """The log of Spark, which goes to the terminal of the driver: off while jobs of ours run.
+
+    What it says of a task that failed may quote a cell. After a failure it stays off, since tasks
+    that were cancelled say so later.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running, self._before = 0, None
+
+    @contextmanager
+    def off(self, context: SparkContext) -> Iterator[None]:
+        """Switch it off, and to its level of before when the last job of ours has ended well."""
+        log4j = context._jvm.org.apache.logging.log4j  # setLogLevel would lose the threshold that a session begins with
+        ended = False
+        with self._lock:
+            if not self._running:
+                self._before = log4j.LogManager.getRootLogger().getLevel()
+                log4j.core.config.Configurator.setRootLevel(log4j.Level.OFF)
+            self._running += 1
+        try:
+            yield
+            ended = True
+        finally:
+            with self._lock:
+                self._running -= 1
+                self._before = self._before if ended else log4j.Level.OFF
+                if not self._running:
+                    log4j.core.config.Configurator.setRootLevel(self._before)
+
+
+LOG = _Log()
+
+
 class SparkEngine:
     """Parts as partitions of a Spark frame.
 
@@ -131,7 +167,8 @@ class SparkEngine:
     def each(self, function: Callable[[RawPart], Result | WorkerRefusal]) -> Sequence[Result | WorkerRefusal]:
         """What a function returns for every partition that holds rows."""
         try:
-            found = self._frame.mapInArrow(partial(run_on_partition, self._reader, function), SCHEMA).collect()
+            with LOG.off(self._frame.sparkSession.sparkContext):
+                found = self._frame.mapInArrow(partial(run_on_partition, self._reader, function), SCHEMA).collect()
         except Exception as error:  # the engine's own errors may quote a value
             absent = "ModuleNotFoundError: No module named 'dpsparse" in str(error)
             return [WorkerRefusal(NOT_INSTALLED.format(worker="an executor") if absent else UNREAD)]
@@ -176,7 +213,8 @@ class SparkHolding:
 
     def _build_reports(self) -> list[BuildReport]:
         try:
-            found = self._stored.mapPartitions(heads).collect()
+            with LOG.off(self._stored.context):
+                found = self._stored.mapPartitions(heads).collect()
         except Exception:
             raise DataError(UNREAD) from None
         return sorted((head.report for head in found), key=lambda report: report.number)
@@ -186,8 +224,9 @@ class SparkHolding:
         message = self._stored.context.broadcast(packed)
         try:
             sums = self._stored.mapPartitions(partial(sums_of, message, self._order))
-            # few sums come here at once, and many are added up on executors first
-            return combine(sums.collect()) if self._stored.getNumPartitions() <= FAN_IN else sums.treeReduce(pair)
+            with LOG.off(self._stored.context):
+                # few sums come here at once, and many are added up on executors first
+                return combine(sums.collect()) if self._stored.getNumPartitions() <= FAN_IN else sums.treeReduce(pair)
         except Exception:  # the engine gave up; what it says may quote anything
             raise DataError(UNANSWERED) from None
         finally:

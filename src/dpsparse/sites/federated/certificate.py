@@ -19,6 +19,7 @@ from ...core import PoissonRows, PrivacyError, Receipt, Statement
 from ...core.codec import Document, canonical_json
 from ...core.release import difference
 from ...core.statement import COST_NAMES
+from ...fitting.drawn import Drawn
 from ...fitting.statement import complete, draft_step
 from ...fitting.statement import no_promise as statement_of_nothing
 from ..rounds.protocol import MessageError, SiteProtocol, SiteSummary
@@ -41,18 +42,22 @@ def state_run(
     n_rows: int,
     priced: PricedPlan | None,
     delta: float,
-    answers: Iterable[Receipt],
+    answers: Sequence[Receipt] | None,
     *,
     secure: bool,
     assumptions: Iterable[str] = (),
     caveats: Iterable[str] = (),
 ) -> Statement:
-    """What one site, a server with noise of its own, or a network states: its guarantee, or that it gives none."""
+    """What one site, a server with noise of its own, or a network states: its guarantee, or that it gives none.
+
+    Without answers it is a draft, for `complete`.
+    """
     if priced is None:
         return statement_without_noise(about, n_rows)
     draft = draft_step(priced, delta, about.recipe, n_rows, "empty", secure=secure, unit=about.record)
     assumed, weak = (*draft.assumptions, *assumptions), (*caveats, *draft.caveats)
-    return complete(replace(draft, loss=about.loss, unit=about.unit, assumptions=assumed, caveats=weak), answers)
+    draft = replace(draft, loss=about.loss, unit=about.unit, assumptions=assumed, caveats=weak)
+    return draft if answers is None else complete(draft, [Drawn(answers, priced)])
 
 
 def statement_without_noise(about: SiteSummary, n_rows: int) -> Statement:
@@ -297,6 +302,8 @@ def covered(said: Statement, bill: Cost) -> bool:
 
     False for bills whose draws are not known, and for numbers that no accountant takes.
     """
+    if said.bill is not None and said.bill != write_cost(bill):
+        return False
     bill = bare_cost(bill)
     if not isinstance(bill, PlanCost) or not 0 < said.delta < 1 or len(said.asks) != len(bill.plan.asks):
         return False
@@ -311,7 +318,7 @@ def covered(said: Statement, bill: Cost) -> bool:
                 name=ask.name,
                 times=ask.times,
                 draws=ask.draws,
-                noise=str(ask.noise),
+                noise=ask.noise,
                 rate=rate,
                 offset=ask.offset,
                 cost_name=COST_NAMES[ask.noise],

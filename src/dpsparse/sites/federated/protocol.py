@@ -12,11 +12,11 @@ from ...algorithms.federated import FedHT
 from ...algorithms.sgd import SGD
 from ...algorithms.steps import FixedSteps, PacedSteps, SampledSecantSteps, StepRule
 from ...core import Budget, EveryRow, Noise, Plan, PoissonRows, PrivacyError
+from ...core.checks import ROW, unit_name, unit_phrase
 from ...core.codec import form
 from ...core.facts import Clip, Facts, Penalty
 from ...core.plain import to_json
 from ...core.release import release
-from ...core.unit_words import ROW, unit_name, unit_phrase
 from ...fitting import FitPlan
 from ...queries import losses
 from ...queries.losses import Loss
@@ -39,7 +39,7 @@ SHOWN = ("n_features", "lower", "upper", "row_norm", "shift", "intercept", "targ
 Label = bool | int | float | str
 
 
-@form(made=lambda protocol: protocol.check() or protocol)
+@form(later=(("record", "sites_per_unit"),), made=lambda protocol: protocol.check() or protocol)
 @dataclass(frozen=True, kw_only=True)
 class Protocol(SiteProtocol):
     """What sites do in every round, within which bounds, and how their models are put together.

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...core import Adjacency, Budget, DataError, Plan, PrivacyError, Receipt
+from ...core.checks import ROW
 from ...core.digests import digest_of
 from ...core.facts import Vector
-from ...core.unit_words import ROW
 from ...estimators.input_checks import rows_of_units, with_ids
 from ...fitting import Session, public_rows
 from ...fitting.request import Seed

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from ...core import Adjacency, Plan
+from ...core.checks import ROW
 from ...core.codec import Document
 from ...core.errors import RetryLaterError
 from ...core.facts import Facts
-from ...core.unit_words import ROW
 from ...queries import losses
 from ...queries.losses import Loss
 
