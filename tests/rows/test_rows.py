@@ -742,3 +742,17 @@ def test_rows_that_are_clipped_below_their_bounds_keep_the_stated_ones():
     total, unit = rows.square_sum()
     assert np.all(total * unit <= rows.coordinate_bounds**2)
     assert np.all(total * unit > 0.6**2)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"), [((0, 1, 2), "int8"), ((-127, 127), "int8"), ((0, 200), "float32"), ((0, 0.5), "float32"), ((0, 0.1), "float64")]
+)  # fmt: skip
+def test_rows_of_a_baseline_are_stored_in_the_narrowest_type_that_holds_their_numbers(values, kind):
+    X = np.resize(np.array(values, dtype=float), (9, 4))
+    facts = Facts(n_rows=9, n_features=4, lower=-200.0, upper=200.0, row_norm=1e3, target=Target(bound=1.0))
+    given = Rows(X, np.linspace(-1, 1, 9), facts, lattice=False)
+    [block] = given.shards[0].blocks
+    assert block.x.dtype == kind
+    assert block.x.tolist() == X.tolist()
+    w = np.linspace(-1, 1, 4)
+    assert given.shards[0].margins(w)[0] == pytest.approx(X @ w, rel=1e-12)
