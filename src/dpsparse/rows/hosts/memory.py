@@ -19,7 +19,6 @@ from ..records import Records
 from ..shard import Shard, build_shards
 from .base import Total, check_units
 
-
 #: Entries of rows from which on freed space is given back: below, a heap is not worth looking at.
 LARGE = 2**24
 
