@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from randomgen import AESCounter
 
-from dpsparse.core.mechanisms import Randomness
+from dpsparse.core.mechanisms import Randomness, keyed_generator
+from dpsparse.rows.sampling import _words
 from truth import audit
 
 
@@ -127,3 +128,25 @@ def test_randomness_is_never_copied_or_stored(seed, duplicate):
 def test_the_secure_generator_draws_normal_numbers():
     """False alarm 5e-7."""
     assert audit.ks_p_value(Randomness().generator().standard_normal(200_000), "norm") > audit.ALARM
+
+
+def encrypted_counters(key, first, count):
+    """Words of AES-128 over the numbers 0, 1, 2, ... by another library: two words for each block, from word `first` on."""
+    ciphers = pytest.importorskip("cryptography.hazmat.primitives.ciphers", reason="the second source of AES words")
+    blocks = range(first // 2, (first + count + 1) // 2)
+    cipher = ciphers.Cipher(ciphers.algorithms.AES(key.to_bytes(16, "little")), ciphers.modes.ECB()).encryptor()
+    words = np.frombuffer(cipher.update(b"".join(block.to_bytes(16, "little") for block in blocks)), dtype="<u8")
+    return words[first % 2 :][:count]
+
+
+@pytest.mark.parametrize("key", [0, 1, 2**127 + 2**64 + 3, int.from_bytes(bytes(range(16)), "little")])
+def test_a_second_library_encrypts_to_the_same_words(key):
+    """Noise and samples are AES-128 in counter mode indeed, and not what one library calls so."""
+    words = keyed_generator(key).bit_generator.random_raw(10_001)
+    np.testing.assert_array_equal(words, encrypted_counters(key, 0, 10_001))
+
+
+@pytest.mark.parametrize("first", [0, 1, 7, 8, 1000, 2**33 + 5])
+def test_rows_of_a_sample_find_their_words_by_number(first):
+    key = 2**100 + 12345
+    np.testing.assert_array_equal(_words(key, first, 33), encrypted_counters(key, first, 33))

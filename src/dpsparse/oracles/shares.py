@@ -47,8 +47,7 @@ from ..queries.losses import Loss, guard
 from ..queries.rules import SUMS
 from ..rows.hosts import Host
 from ..rows.lattice import Lattice
-from .base import ChargedOracle
-from .gate import Gate, PaymentLike, ProgressCallback, check_plan
+from .gate import ChargedOracle, Gate, PaymentLike, ProgressCallback, check_plan
 from .noise_info import PricedNoise
 
 Integers = NDArray[np.int64]

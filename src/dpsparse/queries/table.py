@@ -185,8 +185,8 @@ def try_out(question: Asked, spec: SumSpec | None, shard: Shard, loss: Loss) -> 
         assert spec is not None
         candidates_of(question, scores_of(question.score, np.zeros(spec.size), shard.facts.free))
     elif type(question) in CHOICES:
-        rule = CHOICES[type(question)]
-        rule.scores(question, rule.part(question, shard, loss))
+        choice = CHOICES[type(question)]
+        choice.scores(question, choice.part(question, shard, loss))
     else:
         summed = sum_rule(question)
         summed.part(question, spec, shard, loss, *((None,) if summed.sampled else ()))
