@@ -109,7 +109,7 @@ def model_of(content: ModelContent) -> SparseLinear:
     from .classifier import SparseClassifier
     from .regressor import SparseRegressor
 
-    known = {"SparseClassifier": SparseClassifier, "SparseRegressor": SparseRegressor}
+    known: dict[str, type[SparseLinear]] = {"SparseClassifier": SparseClassifier, "SparseRegressor": SparseRegressor}
     params = {name: value for name, value in content.params.items() if name not in PAYING}
     if isinstance(params.get("recipe"), dict):
         params["recipe"] = _recipe(params["recipe"])

@@ -26,7 +26,7 @@ from ..records import suppress_messages
 from .cluster_rows import ClusterRows, Gather, gather_arrays
 from .disk import Tell
 from .partial import CHANGED, PartialSum
-from .spark_tasks import built, content_of, heads, pair, run_on_partition, sums_of
+from .spark_tasks import built, by_part, content_of, deal, gathered, heads, pair, run_on_partition, sums_of
 from .worker import (
     NOT_INSTALLED,
     UNANSWERED,
@@ -279,11 +279,13 @@ def open_collection(
     y: str | None = None,
     session: SparkSession | None = None,
     wrap: Callable[[RawPart], RawPart] | None = None,
+    units: str | None = None,
 ) -> ClusterRows:
     """A Spark frame as rows on its cluster; every partition is a part.
 
     The frame is cached, so that its partitions stay as they are, and removed from the cache after
-    the fit; one that was cached before stays.
+    the fit; one that was cached before stays. Where ids of units are given, rows are dealt anew into
+    as many parts that hold whole units, and these are cached.
 
     Parameters
     ----------
@@ -294,16 +296,30 @@ def open_collection(
         That of the frame is taken.
     wrap : callable, optional
         What becomes of each part where it is read.
+    units : str, optional
+        The column with the id of each row's unit, which is no feature.
     """
-    if y is not None and not isinstance(y, str):
-        raise DataError("the target of a Spark frame is one of its columns: give its name.")
-    if y is not None and y not in X.columns:
-        raise DataError(f"the frame has no column {y!r}. Name the target's column.")
-    mine = not X.is_cached
-    engine = SparkEngine(X.persist() if mine else X, partial(_table, y, wrap))
-    if mine:  # who caches raw rows removes them: when the fit ends or fails, and nobody holds the engine any more
-        weakref.finalize(engine, X.unpersist)
+    for name, what in ((y, "target"), (units, "units")):
+        if name is not None and not isinstance(name, str):
+            raise DataError(f"the {what} of a Spark frame is one of its columns: give its name.")
+    cached = [] if X.is_cached else [X.persist()]
+    if units is None:
+        engine = SparkEngine(X, partial(_table, y, wrap))
+    else:
+        parts = X.rdd.getNumPartitions()
+        cached.append(_shuffled(X, partial(_with_ids, y, units, wrap), parts))
+        engine = SparkEngine(cached[-1], partial(gathered, parts))
+    for frame in cached:  # who caches raw rows removes them: when the fit ends or fails, and nobody holds the engine
+        weakref.finalize(engine, _forget, frame)
     return ClusterRows.open(engine, gather_arrays)
+
+
+def _forget(frame: DataFrame) -> None:
+    """Remove a frame from the cache; a session that has stopped has none."""
+    from pyspark.sql import SparkSession
+
+    if SparkSession.getActiveSession() is not None:
+        frame.unpersist()
 
 
 def _table(target: str | None, wrap: Callable[[RawPart], RawPart] | None, batches: Iterable[RecordBatch]) -> RawPart:
@@ -315,6 +331,24 @@ def _table(target: str | None, wrap: Callable[[RawPart], RawPart] | None, batche
         targets = None if target is None else table[target].to_numpy()
         chunk = LoadedPart(table if target is None else table.drop_columns([target]), targets)
     return chunk if wrap is None else wrap(chunk)
+
+
+def _with_ids(
+    target: str | None, units: str, wrap: Callable[[RawPart], RawPart] | None, batches: Iterable[RecordBatch]
+) -> tuple[RawPart, object]:
+    """The rows of a partition, and the column of their ids."""
+    read = list(batches)
+    ids = [cell for batch in read for cell in batch[units].to_pylist()]
+    return _table(target, wrap, (batch.drop_columns([units]) for batch in read)), ids
+
+
+def _shuffled(
+    frame: DataFrame, reader: Callable[[Iterable[RecordBatch]], tuple[RawPart, object]], parts: int
+) -> DataFrame:
+    """Pieces of rows, each in the partition of the number of its part: the engine computes no hash of its own."""
+    pieces = frame.mapInArrow(partial(deal, reader, parts), SCHEMA).rdd.map(by_part)
+    moved = pieces.partitionBy(parts, int).values()
+    return frame.sparkSession.createDataFrame(moved, SCHEMA).persist()
 
 
 def open_parts(parts: Sequence[RawPart], gather: Gather, session: SparkSession | None = None) -> ClusterRows:
