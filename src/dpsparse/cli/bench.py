@@ -16,7 +16,7 @@ from .settings import set_fields
 
 if TYPE_CHECKING:
     from ..recipes import Recipe
-    from ..report.bench import Results, Scale, Study
+    from ..report.bench import Results, Scale, ScaledStudy, Study
 
 
 #: Options that `--help` shows.
@@ -128,6 +128,7 @@ def bench(
     if name is not None:
         named = find_study(name).at_scale(scale)
         study, runs = named, named.runs
+        _check_data(named)
     else:
         assert data is not None
         settings: dict[str, object] = {
@@ -193,6 +194,18 @@ def _own(
     return study, files
 
 
+def _check_data(study: ScaledStudy) -> None:
+    """Say which files are missing; without any data there is nothing to run."""
+    missing = study.missing()
+    listed = "".join(f"\n  {line}" for line in missing)
+    if not study.cells():
+        raise Refusal(
+            f"{study.name} has no runs, since its data are missing. Set DPSPARSE_DATA to a folder with:{listed}"
+        )
+    if missing:
+        click.echo(f"Left out, since DPSPARSE_DATA has no such file:{listed}", err=True)
+
+
 def _with_fields(methods: tuple[str, ...], given: tuple[str, ...]) -> dict[str, Recipe]:
     """The recipes with fields that were set."""
     from .. import recipes
@@ -225,7 +238,7 @@ def _print(study: Study, results: Results, table: Path, as_json: bool) -> None:
     from ..report.bench.results import table as lines
 
     if as_json:
-        decided = {str(claim): results.verdict(claim) for claim in study.claims()}
+        decided = {str(claim): results.verdict(claim) for claim in study.claims() if results.gap(claim)[2]}
         print_json({"study": study.name, "private": False, "rows": list(results.rows()), "verdicts": decided})
         return
     echo(f"{study.title}. Data and noise are seeded: NOT private.")
