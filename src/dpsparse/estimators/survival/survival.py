@@ -22,7 +22,7 @@ from ...accounting import Cost, PlanCost, PricedPlan, price
 from ...core import Adjacency, Budget, DataError, MissingValueError, Noise, Statement, checks
 from ...core.facts import Vector
 from ...core.mechanisms import Randomness
-from ...core.mechanisms.randomness import repeatable
+from ...core.public_draws import repeatable
 from ...fitting import Seed, check_noise_kind, plan_fit, public_rows, stated_budget, warn_if_seeded
 from ...fitting.drawn import Drawn
 from ...fitting.session import PaidBy, session
@@ -231,7 +231,7 @@ memory_limit, random_state, verbose
                 model.set_params(on_missing="empty").fit(X, spells.targets(self.baseline_))
         how = f"{'Gaussian' if bill.mu() < np.inf else 'zCDP'} composition of life table and fit"
         whole = state_pipeline(
-            (first, model.statement_), epsilon=bill.epsilon(delta), delta=delta, accountant=how, free=()
+            (first, model.statement_), epsilon=bill.epsilon(delta), delta=delta, accountant=how, bill=bill, free=()
         )
         encoded = Records.of(X).unread is not None  # by a dictionary, so that nobody made numbers of cells before
         said = (

@@ -8,7 +8,7 @@ from ...algorithms.constants import PAPERS
 from ...algorithms.scsg import SCSG
 from ...core.budget import Budget
 from ...core.facts import Facts
-from ...core.mechanisms.randomness import public_number
+from ...core.public_draws import public_number
 from ..base import PrivateRecipe, check_positive, check_whole
 from .schedules import DefaultSchedule, check_batch, default_rate, default_turns, participation
 from .sparsity import kept
