@@ -64,7 +64,6 @@ RESULTS = (
     ("shapes_benchmark.md", "python -m benchmarks.shapes", "docs/shapes_benchmark.md"),
     ("planner.md", "python -m benchmarks.planner_tables", "src/dpsparse/report/planner/calibration.json"),
     ("papers/index.md", "make papers", "docs/papers/index.md"),
-    ("papers_defaults.md", "python -m benchmarks.defaults", "docs/papers_defaults.md"),
     ("speed.md", "make bench-speed", "docs/speed.md"),
     ("mutation.md", "make mutants", "docs/mutation.json"),
     ("audit.md", "make audit", "docs/coverage.json"),

@@ -302,10 +302,10 @@ def covered(said: Statement, bill: Cost) -> bool:
 
     False for bills whose draws are not known, and for numbers that no accountant takes.
     """
+    if said.bill is not None and said.bill != write_cost(bill):
+        return False
     bill = bare_cost(bill)
     if not isinstance(bill, PlanCost) or not 0 < said.delta < 1 or len(said.asks) != len(bill.plan.asks):
-        return False
-    if said.bill is not None and said.bill != write_cost(bill):
         return False
     try:
         costs = bill.account.costs
