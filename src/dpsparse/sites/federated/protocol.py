@@ -39,7 +39,7 @@ SHOWN = ("n_features", "lower", "upper", "row_norm", "shift", "intercept", "targ
 Label = bool | int | float | str
 
 
-@form(made=lambda protocol: protocol.check() or protocol)
+@form(later=(("record", "sites_per_unit"),), made=lambda protocol: protocol.check() or protocol)
 @dataclass(frozen=True, kw_only=True)
 class Protocol(SiteProtocol):
     """What sites do in every round, within which bounds, and how their models are put together.
