@@ -56,10 +56,11 @@ ENTROPY = FixedEntropy()
 
 
 def pytest_configure() -> None:
+    from dpsparse.core import public_draws
     from dpsparse.core.mechanisms import randomness
 
     vars(randomness)["os"] = ENTROPY
-    vars(randomness)["secrets"] = ENTROPY
+    vars(public_draws)["secrets"] = ENTROPY
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

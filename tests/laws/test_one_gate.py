@@ -487,8 +487,11 @@ def faulty(value: Any) -> Iterator[Any]:
     """A part of a query with one array of another shape, without it, out of range or no number; or with a wild number."""
     if isinstance(value, np.ndarray):
         yield from (value[..., :-1], value[None], value.ravel()[:1].sum(), None, value.astype(str), 1e200 * (1 + value))
+        yield from (value[:0], value[::-1], np.concatenate([value, value]), value.astype(object), value.tolist())
     elif isinstance(value, float):
-        yield from (math.nan, -1.0, None)
+        yield from (math.nan, math.inf, -1.0, 0.0, None)
+    elif type(value) is int:
+        yield from (-1, 0, 10**7, 2**70, 1.5, None)
     elif is_dataclass(value):
         for field in fields(value):
             for wrong in faulty(getattr(value, field.name)):

@@ -38,6 +38,7 @@ TESTS = (
     *("federated/test_site_privacy.py", "laws/test_mechanism_laws.py"),
     *("laws/test_neighbours.py", "laws/test_one_gate.py", "laws/test_one_record.py", "laws/test_pricing_laws.py"),
     *("laws/test_row_laws.py", "laws/test_loss_laws.py", "laws/test_statement_laws.py"),
+    *("laws/test_drawn_is_paid.py", "laws/test_hostile_pairs.py"),
 )
 #: What a copy of the tree holds.
 PARTS = ("src", "tests", "benchmarks", "docs", "tools", "examples", "pyproject.toml", "conftest.py", "README.md")

@@ -188,7 +188,7 @@ class PricedNoise:
             moved += rounding(query.score, largest)
         elif kind is SupportVotes:
             self._spec(query.of)
-            moved = vote_range(query)
+            moved = vote_range(query, facts)
         else:
             assert self.loss is not None
             if kind is PerturbedMinimum:

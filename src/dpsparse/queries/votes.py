@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..core.errors import PrivacyError
-from ..core.facts import Vector
+from ..core.facts import Facts, Vector
 from ..rows.kernels import products
 from ..rows.sampling import RandomPartition
 from ..rows.shard import Shard
@@ -33,10 +33,16 @@ from .unit_sums import weight_of
 VOTE_RANGE = 2.0
 
 
-def vote_range(question: SupportVotes) -> float:
-    """How far the difference of two numbers of votes moves; refuses fewer than one part."""
-    if type(question.parts) is not int or question.parts < 1:
-        raise PrivacyError(f"rows vote in one part at least, and not in {question.parts!r}.")
+def vote_range(question: SupportVotes, facts: Facts) -> float:
+    """How far the difference of two numbers of votes moves; refuses parts that cannot hold the rows, and other models.
+
+    Every part holds the sums of all coordinates, so there are at most as many as public rows, or two.
+    """
+    most = max(2, facts.n_rows)
+    if type(question.parts) is not int or not 1 <= question.parts <= most:
+        raise PrivacyError(f"{facts.n_rows} rows vote in 1 to {most} parts, and not in {question.parts!r}.")
+    if question.of.w.shape != (facts.dimension,):
+        raise PrivacyError(f"rows vote on one model with {facts.dimension} coefficients, got {question.of.w.shape}.")
     return VOTE_RANGE
 
 

@@ -56,7 +56,7 @@ class Randomness:
     Threads share no generator. With a seed `secure` is False, and statements say so.
     """
 
-    def __init__(self, seed: object = None) -> None:
+    def __init__(self, seed: Any = None) -> None:
         self.secure = seed is None
         self._children: np.random.SeedSequence | None = None
         self._keystream = _Keystream() if seed is None else None

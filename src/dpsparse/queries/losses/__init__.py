@@ -13,10 +13,9 @@ from .base import Loss, classes_of, joint_of, mean_of, target_of
 from .custom import Custom
 from .huber import Huber
 from .link import KnownLink
-from .logistic import Logistic
+from .logistic import Logistic, Softmax
 from .poisson import Poisson
 from .rowwise import Blockwise, guard, refuse_mixing, user_defined
-from .softmax import Softmax
 from .squared import Squared
 from .storage import loss_names, named_loss, restored_loss, stored_loss
 from .survival import Survival

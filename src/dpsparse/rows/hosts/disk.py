@@ -19,8 +19,7 @@ from ..block import Block, clip_and_quantise
 from ..lattice import BLOCK_ROWS, SHARD_ROWS, Lattice
 from ..records import Records
 from ..scratch import Scratch
-from ..scratch_rows import ScratchBlock, compact
-from ..scratch_units import GroupedRows
+from ..scratch_rows import GroupedRows, ScratchBlock, compact
 from ..shard import Shard
 from .base import Total, check_units
 from .memory_budget import MemoryBudget
