@@ -5,10 +5,11 @@ r"""The finish of every default: the slope of the target on the score, in one or
 
 The score of released coefficients is measured in units of its typical size and put beside a
 constant. Noisy gradients of the loss in these two coordinates say which multiple of the score fits
-the target: each is a noisy Newton step, weighed against what earlier ones left in doubt. Where that is clearly below 1 the score is drawn back, to the constant where it is
-noise; for classes it is also lengthened where it is clearly above 1, and the constant follows: so
-probabilities are calibrated. A score that spreads more than the target did is dropped: clipped
-steps could not bring it back.
+the target: each is a noisy Newton step, weighed against what earlier ones left in doubt. Where that
+multiple is clearly below 1 the score is drawn back, to the constant where it is noise; for classes
+it is also lengthened where it is clearly above 1, and the constant follows: so probabilities are
+calibrated. A score that spreads more than the target did is dropped: clipped steps could not bring
+it back.
 """
 
 from __future__ import annotations
