@@ -5,7 +5,7 @@ which it was chosen and confirmed, and what half and double of it do to the erro
 where nobody looked. The table "defaults" of a file says this for entries that do not say it
 themselves. A group of entries may be "like" another one, and then lists only what differs.
 
-``TABLES.gram`` is a number, ``TABLES.whole.steps`` an integer, ``TABLES.pair.slope`` two numbers
+``TABLES.gram`` is a number, ``TABLES.whole.steps`` an integer, ``TABLES.pair.noise_range`` two numbers
 and ``TABLES.several.phases`` a tuple of numbers; an entry of another type is refused.
 `tests/laws/test_constants.py` checks that all names in the code exist, and that all entries are
 used.
