@@ -226,7 +226,7 @@ def index(known: Mapping[str, PaperStudy]) -> Iterator[str]:
     yield ""
     yield (
         "One page for each paper, generated from results in `benchmarks/results` (Parquet, with seeds, versions and facts of the machine). "
-        "`make papers` runs everything and resumes an interrupted run; `make bench` runs the quick scale. What is wrong with the papers' own noise: "
+        "`make papers` runs everything and resumes an interrupted run; `make bench` runs the quick scale. What the papers' own noise costs, and how their theorems were read: "
         "[](../papers.md). Their rates, with corrected constants: [](rates.md)."
     )
     yield ""
