@@ -162,7 +162,7 @@ def _paper_004(epochs: int) -> Grid:
 
 
 #: 004, for the printed noise: few, large batches too, which its formula rewards, and longer steps than its own.
-LONGER = Axis((0.1, 1.0, 10.0, 30.0, 100.0, 300.0))
+LONGER = Axis((0.1, 1.0, 10.0, 30.0, 100.0, 300.0, 1000.0), "", "time")
 SGD_PLANS = Grid(
     {
         "part of the rows, steps": Axis(((0.1, 200), (0.5, 40), (1.0, 20), (1.0, 10)), ordered=False),
