@@ -55,7 +55,7 @@ def recomputed_epsilon(statement: Statement) -> float:
     logging.getLogger("absl").setLevel(logging.ERROR)
     relation = dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
     replace_one = statement.adjacency == "replace-one"
-    if any(Noise(a.noise).local for a in statement.asks):
+    if any(a.noise.local for a in statement.asks):
         return _local_epsilon(statement)
     if all(a.noise == Noise.GAUSSIAN for a in statement.asks):
         if any(a.rate < 1 for a in statement.asks) and replace_one:
@@ -83,7 +83,7 @@ def _local_epsilon(statement: Statement) -> float:
     """
     from dp_accounting.pld import privacy_loss_distribution as losses
 
-    if not all(Noise(a.noise).local for a in statement.asks):
+    if not all(a.noise.local for a in statement.asks):
         raise PrivacyError("no second opinion is known for reports of people beside answers of a curator.")
     if all(a.noise == Noise.LOCAL for a in statement.asks):
         return float(sum(a.times * a.rate * a.cost for a in statement.asks))

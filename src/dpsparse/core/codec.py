@@ -179,6 +179,8 @@ def read(kind: type[T], content: Any, where: str) -> T:
 
 def _read(kind: Any, content: Any, where: str, depth: int) -> Any:
     _need(depth <= DEPTH, where, "is nested too deep")
+    if hasattr(get_origin(kind), "__value__"):  # numpy 2.5 and newer: NDArray is an alias by a type statement
+        kind = get_origin(kind).__value__[get_args(kind)]
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
         return _read_said(inner[0], inner[1], content, where, depth)

@@ -82,7 +82,7 @@ class AskSummary:
     name: str
     times: Count
     draws: Count
-    noise: str
+    noise: Noise
     rate: float
     sensitivity: float
     scale: float
@@ -102,7 +102,7 @@ def ask_summaries(answers: Iterable[Receipt]) -> tuple[AskSummary, ...]:
             name=a.ask,
             times=k,
             draws=a.draws,
-            noise=str(a.noise),
+            noise=a.noise,
             rate=a.rate,
             sensitivity=a.sensitivity,
             scale=a.scale,
@@ -123,7 +123,7 @@ def _earlier(content: dict[str, Any]) -> dict[str, Any]:
     return {"priced": content.get("private"), **content, **private}
 
 
-@form(back=_earlier)
+@form(back=_earlier, later=(("bill",),))
 @dataclass(frozen=True, kw_only=True)
 class Statement(Record):
     """What a fit guaranteed.
@@ -161,6 +161,11 @@ class Statement(Record):
     priced : bool
         Whether a proof covers the price, whatever became of the guarantee: False for baselines and
         for plans without a proof. What was fitted with a seed has a price, and is charged for it.
+    bill : mapping or None
+        What was priced, as a ledger stores it: the plan with every branch that answers might have
+        chosen, and its scale. From it anybody can compute epsilon again (docs/formats.md); `asks`
+        holds the answers of one branch alone. None where nothing has a price, and in files of
+        earlier releases.
     """
 
     private: bool
@@ -181,6 +186,7 @@ class Statement(Record):
     versions: Mapping[str, str]
     ledger: Mapping[str, Any] | None = None
     priced: bool = True
+    bill: Mapping[str, Any] | None = None
 
     @property
     def attacker_success(self) -> float:

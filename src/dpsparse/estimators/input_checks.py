@@ -25,8 +25,9 @@ from ..core.unit_words import PERSON, ROW, unit_name
 from ..fitting import FitRequest
 from ..io.scikit import BaseEstimator
 from ..rows.cells import ROUNDED_FROM
-from ..rows.file_records import FileRecords
+from ..rows.file_records import ClusterRecords, FileRecords
 from ..rows.records import Records, cell_numbers, suppress_messages
+from ..rows.units import read_units
 
 
 def open_rows_in_files(X: Any, y: Any, request: FitRequest) -> tuple[Any, Any]:
@@ -55,9 +56,40 @@ def open_rows_in_files(X: Any, y: Any, request: FitRequest) -> tuple[Any, Any]:
 
 #: What is said where units cannot be sorted.
 UNITS_IN_MEMORY = (
-    "on a cluster units are taken by fit of SparseRegressor and SparseClassifier alone, without intervals, for "
-    "collections of Dask. Bring the rows to one machine: to its memory, or to its disk."
+    "on a cluster units are taken by SparseRegressor and SparseClassifier without intervals, PrivateScaler, pipelines "
+    "of these, and private_score, for frames and arrays of Dask and frames of Spark. Bring the rows to one machine: to "
+    "its memory, or to its disk."
 )
+
+
+def with_ids(X: Any, y: Any, units: Any) -> tuple[Any, Any, Any]:
+    """Rows, targets and ids; rows on a cluster are opened unit by unit, with the targets beside them.
+
+    Parameters
+    ----------
+    X, y : anything that `fit` takes
+    units : array-like, name of a column of X, or None
+        The id of each row. Ids of rows on a cluster that are opened already stay with them.
+    """
+    if units is None or isinstance(X, ClusterRecords):
+        return X, y, units
+    from ..rows.hosts import clusters
+
+    if clusters.is_spread(X):
+        return *clusters.open_cluster_rows(X, y, units=units), units
+    X, units = without_column(X, units)
+    return X, y, units
+
+
+def rows_of_units(source: Records, units: object) -> Records:
+    """The same rows, of which those with one id are one record; as they are without ids."""
+    if units is None:
+        return source
+    if source.spread is None:
+        return source.by_unit(read_units(units, source.shape[0]))
+    if source.spread.units is None:
+        raise DataError(UNITS_IN_MEMORY)
+    return source
 
 
 def without_column(X: Any, units: Any) -> tuple[Any, Any]:

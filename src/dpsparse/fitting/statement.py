@@ -13,7 +13,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..accounting import PricedPlan
+from ..accounting import Cost, PlanCost, PricedPlan, cost_of_units
+from ..accounting.costs.base import write_cost
 from ..accounting.random_stopping import RANDOM_STOPPING, SearchCost
 from ..core import AskSummary, Budget, Plan, Receipt, Statement
 from ..core.attacker import weaknesses
@@ -110,6 +111,7 @@ def draft_fit(
         caveats=tuple(caveats),
         notes=(*([prepared.reason] if prepared.reason else []), *_shapes(prepared), *notes, *exact),
         versions=versions(),
+        bill=None if prepared.bill is None else write_cost(prepared.bill),
     )
     return draft if priced is None else _weigh(in_other_words(draft, priced.budget))
 
@@ -238,6 +240,7 @@ def draft_step(
         assumptions=(*refusals(on_missing), MADE_ROWS, *one_id(unit)),
         caveats=_seeded("made", secure),
         versions=versions(),
+        bill=write_cost(cost_of_units(PlanCost.of(priced), unit)),
     )
     return _weigh(in_other_words(draft, priced.budget))
 
@@ -262,7 +265,13 @@ def draft_score(
 
 
 def state_pipeline(
-    parts: Sequence[Statement], *, epsilon: float | None, delta: float, accountant: str | None, free: Sequence[str]
+    parts: Sequence[Statement],
+    *,
+    epsilon: float | None,
+    delta: float,
+    accountant: str | None,
+    bill: Cost | None,
+    free: Sequence[str],
 ) -> Statement:
     """One statement for all steps of a pipeline.
 
@@ -270,7 +279,7 @@ def state_pipeline(
     ----------
     parts : sequence of Statement
         Of its priced steps, the model last.
-    epsilon, accountant
+    epsilon, accountant, bill
         Of the whole; None where only the model has a price, and its own hold.
     delta : float
     free : sequence of str
@@ -294,6 +303,7 @@ def state_pipeline(
         assumptions=_once(assumptions),
         caveats=_once(c for part in parts for c in _strong(part)),
         notes=_once(note for part in parts for note in part.notes),
+        bill=last.bill if bill is None else write_cost(bill),
     )
     return _weigh(in_other_words(whole))
 
@@ -328,6 +338,7 @@ def draft_search(
         caveats=_seeded("searched", secure),
         notes=(f"each run, whichever candidate it drew, was rho-zCDP with rho = {run_rho:.6g}",),
         versions=versions(),
+        bill=write_cost(cost_of_units(bill, unit)),
     )
     return _weigh(draft)
 

@@ -106,7 +106,7 @@ class CentralOracle(ChargedOracle):
         """Noise of an answer to a query: of the last one as it was drawn, of any other as it would be."""
         last = self._last
         if last is not None and last.query is question and (last.ask.name, last.turn) == (ask, turn):
-            return self.terms.deviation_of(last.scale, last.ask, turn)
+            return self.terms.deviation_of(last.scale, last.ask, last.divisor)
         return self.terms.deviation(question, ask, turn)
 
     def take_branch(self, branch: str) -> None:

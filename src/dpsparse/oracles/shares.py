@@ -102,9 +102,9 @@ class SharedNoise(PricedNoise):
         """Refuse what sites cannot make noise for in shares."""
         check_shareable(self.plan)
 
-    def deviation_of(self, scale: float, ask: Ask, turn: int) -> float:
+    def deviation_of(self, scale: float, ask: Ask, divisor: float) -> float:
         """With the shares of all sites."""
-        return math.sqrt(self.spare) * super().deviation_of(scale, ask, turn)
+        return math.sqrt(self.spare) * super().deviation_of(scale, ask, divisor)
 
 
 class NoiseShare:

@@ -240,22 +240,30 @@ class Records:
         return self.bits(start, stop), self._starts(start, stop), terms
 
     def blocks(self, targets: Vector, start: int = 0, stop: int | None = None) -> Iterator[tuple[Raw, Vector]]:
-        """Rows and their targets, some at a time."""
-        return ((x, y) for x, y, *_ in self.records(targets, start, stop))
+        """Rows as floats and their targets, some at a time."""
+        return ((self.rows(first, last), targets[first:last]) for first, last in self._cuts(start, stop))
 
     def records(
         self, targets: Vector, start: int = 0, stop: int | None = None
     ) -> Iterator[tuple[Raw, Vector, Bits | None, Indices | None, RowTerms | None]]:
-        """Rows, their targets, and what stands beside them (`beside`), some at a time."""
+        """Rows, their targets, and what stands beside them (`beside`), some at a time.
+
+        Rows of an array of numbers are those of the array, and no floats are made of them here.
+        """
+        plain = self.is_plain and not self.sparse and self._kept.dtype.itemsize <= 8
+        for first, last in self._cuts(start, stop):
+            rows = self._kept[first:last] if plain else self.rows(first, last)
+            yield rows, targets[first:last], *self.beside(first, last)
+
+    def _cuts(self, start: int, stop: int | None) -> Iterator[tuple[int, int]]:
+        """First and last row of what is read at once."""
         stop = self.shape[0] if stop is None else stop
         step = BLOCK_ROWS if self.sparse else max(1, min(BLOCK_ROWS, BLOCK_ENTRIES // max(1, self.shape[1])))
         edges = range(start, stop, step) if self._stored is None else self._stored.cut(STORED_ENTRIES)
         cuts = [start, *(edge for edge in edges if start < edge < stop), stop]
         if self.starts is not None:
             cuts = cut_at(self.starts, self.shape[0], cuts)
-        for first, last in pairwise(cuts):
-            if first < last:
-                yield self.rows(first, last), targets[first:last], *self.beside(first, last)
+        return ((first, last) for first, last in pairwise(cuts) if first < last)
 
     def _starts(self, first: int, last: int) -> Indices | None:
         """First rows of the units between two rows, of which the first is one."""

@@ -37,7 +37,7 @@ from ...ledger import Ledger, LedgerArgument, check_ledger, refuse_own_ledger
 from ...oracles import Resume
 from ...rows.records import suppress_messages
 from ..display import StatementMixin
-from ..input_checks import refuse_fit_arguments, without_column
+from ..input_checks import refuse_fit_arguments, with_ids
 from ..linear import SparseLinear
 from .calibration import dearest_plan
 from .plan import PlannedRun, SearchPlan
@@ -339,7 +339,7 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         self._check_parts()
         randomness = Randomness(self.random_state)
         refuse_rows_brought("the search", self.param_distributions, X, y)
-        X, units = without_column(X, units)
+        X, y, units = with_ids(X, y, units)
         data = SearchData.read(clone(self.estimator), X, y, units)
         del X, y, units
         plan, space = self._planned(data.shape, data)

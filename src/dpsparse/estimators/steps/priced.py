@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 
 from ...accounting import PlanCost, PricedPlan, cost_of_units, price
-from ...core import Adjacency, Ask, Budget, DataError, Noise, Plan, Statement, checks
+from ...core import Adjacency, Ask, Budget, Noise, Plan, Statement, checks
 from ...core.facts import Facts, Vector
 from ...core.mechanisms import Randomness
 from ...core.unit_words import PERSON, ROW, unit_name
@@ -23,8 +23,7 @@ from ...queries.kinds import Oracle
 from ...queries.losses import Squared
 from ...rows import Records, refuse_missing
 from ...rows.missing import CHOICES
-from ...rows.units import read_units
-from ..input_checks import UNITS_IN_MEMORY, read_source, without_column
+from ..input_checks import read_source, rows_of_units, with_ids
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,14 +90,12 @@ class PrivateStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
 
         `units` holds the id of each row, or names the column of a frame that does.
         """
-        X, units = without_column(X, units)
+        X, _, units = with_ids(X, None, units)
         if units is None and unit_name(self.unit) != ROW:
             raise ValueError(f"unit={self.unit!r} protects all rows with the same id. Give them: fit(X, units=ids).")
         source = self._unless_refused(read_source(self, X, reset=True, adjacency=Adjacency.named(self.adjacency)))
-        if units is not None and source.spread is not None:
-            raise DataError(UNITS_IN_MEMORY)
         self._word = unit_name(self.unit) if units is None or self.unit is not None else PERSON
-        return source if units is None else source.by_unit(read_units(units, source.shape[0]))
+        return rows_of_units(source, units)
 
     def _public_rows(self, rows: Records) -> int:
         """The public number of records: rows, or units."""

@@ -230,7 +230,7 @@ memory_limit, random_state, verbose
                 model.set_params(on_missing="empty").fit(X, spells.targets(self.baseline_))
         how = f"{'Gaussian' if bill.mu() < np.inf else 'zCDP'} composition of life table and fit"
         whole = state_pipeline(
-            (first, model.statement_), epsilon=bill.epsilon(delta), delta=delta, accountant=how, free=()
+            (first, model.statement_), epsilon=bill.epsilon(delta), delta=delta, accountant=how, bill=bill, free=()
         )
         encoded = Records.of(X).unread is not None  # by a dictionary, so that nobody made numbers of cells before
         said = (

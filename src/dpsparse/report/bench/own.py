@@ -7,7 +7,7 @@ import math
 import runpy
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from ... import recipes
 from ...core import DataError
 from ...estimators import SparseClassifier, SparseRegressor
 from ...io.files import Table, read_table
-from ...recipes import registry
+from ...recipes import Recipe, registry
 from .scores import EDGE, class_scores, number_scores
 from .study import Cell, StudyClaim
 
@@ -67,6 +67,8 @@ class OwnData:
         Part of the rows that is held out.
     files : tuple of Path
         Python files that registered some of the methods.
+    made : mapping of str to Recipe
+        Methods with fields that were set.
     """
 
     data: Path
@@ -78,6 +80,7 @@ class OwnData:
     target: str | None = None
     test_part: float = 0.25
     files: tuple[Path, ...] = ()
+    made: Mapping[str, Recipe] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -86,7 +89,8 @@ class OwnData:
         Results of other runs are therefore not taken for these.
         """
         settings = (SCORES, self.task, self.target, self.test_part, sorted(self.settings.items()))
-        found = hashlib.sha256(repr(settings).encode())
+        chosen = sorted((method, repr(recipe)) for method, recipe in self.made.items())
+        found = hashlib.sha256(repr((*settings, chosen) if chosen else settings).encode())
         for path in (self.data, *self.files):
             found.update(hashlib.sha256(path.read_bytes()).digest())
         return f"own-{self.data.stem}-{found.hexdigest()[:8]}"
@@ -167,7 +171,7 @@ class OwnData:
             return make_pipeline(MaxAbsScaler(), LogisticRegression(max_iter=1000) if classifies else Ridge())
         kind = SparseClassifier if classifies else SparseRegressor
         settings = {**self.settings, "epsilon": cell.epsilon} if self._noise(cell.method) else self.settings
-        return kind(recipe=cell.method, random_state=cell.seed, **settings)
+        return kind(recipe=self.made.get(cell.method, cell.method), random_state=cell.seed, **settings)
 
 
 @lru_cache(maxsize=1)
