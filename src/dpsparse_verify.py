@@ -24,6 +24,7 @@ import math
 import sys
 from functools import cache, lru_cache
 from operator import mul
+from pathlib import Path
 from typing import NamedTuple
 
 #: By how much a bound may exceed what is stated: what grids lose, on the safe side. And for closed forms.
@@ -88,9 +89,13 @@ def objective(m, offset):
     start = offset + m * m / 2 + m * low  # below it, 1 bounds P(V > t)
     beyond = lambda t: sum(a - b for a, b in tails(t))
     at = lambda e: beyond((e - start) / m + low)
-    return lambda e: (
-        min(1.0, at(e)) if e >= start else -math.expm1(e - start) + math.exp(e - start) * min(1.0, at(start))
-    )
+
+    def curve(e):
+        return min(1.0, at(e)) if e >= start else -math.expm1(e - start) + math.exp(e - start) * min(1.0, at(start))
+
+    tilt = lambda order: math.log(2 * normal((order - 1) * m)) / (order - 1)
+    curve.divergence = lambda order: offset + order * m * m / 2 + tilt(order)
+    return curve
 
 
 @lru_cache(maxsize=4096)
@@ -257,6 +262,7 @@ def composed(noises, h, delta, tilted=False):
     best, theta = min(((moment(t) - math.log(delta)) / t, t) for t in THETAS)
     theta = theta if tilted else 0.0
     top = min((moment(t) - math.log(1e-6 * delta)) / t for t in THETAS)
+    top = max(top, min((moment(theta + t) - moment(theta) - math.log(1e-9)) / t for t in THETAS))
     low = max((moment(theta) + math.log(1e-9) - moment(theta - t)) / t for t in THETAS)
     if math.isinf(top) or math.isinf(low):
         return None
@@ -322,10 +328,10 @@ class Step(NamedTuple):
         """What adds up over models, with the dearest branch."""
         return self.models * (of(self) + max((b.total(of) for b in self.branches), default=0.0))
 
-    def divergence(self, order):
-        """Renyi divergence; infinite where other noises have a part in it."""
+    def divergence(self, order, noises=lambda order, noises: math.inf):
+        """Renyi divergence; what is not Gaussian and no selection is infinite, or as another function says."""
         one = lambda s: order * s.rho + sum(selection_divergence(order, eta) for eta in s.ranges)
-        return self.total(lambda s: math.inf if s.noises else one(s))
+        return self.total(lambda s: one(s) + (noises(order, s.noises) if s.noises else 0.0))
 
     def before(self, rest, delta):
         """The curve of this step, then the rest. Noise comes first, which is the worst order."""
@@ -651,6 +657,22 @@ def check_total(state):
     need(state["epsilon"] > 0 and spent <= state["delta"] * (1 + 1e-9), "the filters need more delta than the total", 6)
 
 
+def about(order, noises):
+    """Renyi divergence of other noises without their far tails: no bound, but near enough to see that too little is paid."""
+    total = 1.0
+    for curves, turns in noises:
+        one = 1.0
+        for curve, times in curves.items():
+            if hasattr(curve, "divergence"):
+                one *= math.exp(times * (order - 1) * curve.divergence(order))
+                continue
+            h = next(e for e in (1e-6 * 1.125**k for k in range(180)) if curve(e) <= 1e-13) / 300
+            law = law_of(curve, h, 1e-13)
+            one *= sum(a * math.exp((order - 1) * j * h) for j, a in enumerate(law.atoms, law.first)) ** times
+        total *= one if turns is None else turns.generating(one)
+    return math.log(total) / (order - 1)
+
+
 @lru_cache(maxsize=4096)
 def priced(bill, delta, size):
     """Epsilon of a bill, given as canonical text."""
@@ -667,8 +689,13 @@ def check_entry(body, state):
         if name == "gaussian":
             slack = filters[name]["slack"] * body["slack"] * 1e-12
             covered = solved(gaussian(math.sqrt(max(cost, 1) * 1e-12)), delta - slack)
+        elif name == "renyi":
+            order, bare = filters[name]["order"], body["bill"].get("cost", body["bill"])
+            covered = converted(order, cost * 1e-12, delta)
+            own = max(step.divergence(order, about) for step in steps_of(bare)) if bare["kind"] == "plan" else 0.0
+            need(own <= cost * 1e-12 * (1 + TOLERANCE), "an entry takes less of a filter than its bill costs", 6)
         else:
-            covered = converted(filters[name]["order"], cost * 1e-12, delta) if name == "renyi" else cost * 1e-12
+            covered = cost * 1e-12
         need(bound <= covered * (1 + TOLERANCE), f"an entry of epsilon {bound:.6g} pays for {covered:.6g}", 6)
     return bound
 
@@ -783,7 +810,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--head", help="a head of the ledger that you kept, or its beginning")
     asked = parser.parse_args(arguments)
     try:
-        texts = [None if path is None else open(path, encoding="utf-8").read() for path in (asked.file, asked.ledger)]
+        texts = [None if path is None else Path(path).read_text("utf-8") for path in (asked.file, asked.ledger)]
         print(*verify(texts[0] or "", texts[1], asked.head), "holds", sep="\n")
     except (OSError, UnicodeDecodeError) as error:
         print(f"cannot be read: {error}", file=sys.stderr)
