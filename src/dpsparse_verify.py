@@ -355,8 +355,10 @@ def turns_of(ask, scale, models=1):
     need(share > 0 and ask["draws"] >= 1 and ask["offset"] >= 0, f"ask {ask['name']!r} has no valid price")
     if rows["kind"] == "OncePerPerson":  # groups are disjoint: a person's reports count, whatever the turns
         counted = min(rows["reports"], 2) if rows["labels"] else rows["reports"]
+        need(counted >= 1, "a person gives one report at least")
         return [scale * share / counted] * counted
     if law is not None:
+        need(min(law["epochs"], law["copies"]) >= 1 and law["mean_each"] > 0, "a law of turns that is none")
         return [scale * share / (law["epochs"] * law["mean_each"] * law["copies"])]
     schedule = ask["schedule"] or [1.0] * ask["times"]
     fits = len(schedule) == ask["times"] and min(schedule) > 0 and ask["times"] % models == 0
@@ -367,6 +369,7 @@ def turns_of(ask, scale, models=1):
 def step_of(plan, scale, replace, forward, models=1):
     """A plan at a scale. `models`: its asks are those of so many equal models, one after the other."""
     need(not plan.get("unproven"), "the plan has no proof", 7)
+    need(plan["models"] >= 1, "a plan has one model at least")
     known, models = not plan["interleaved"] or plan["models"] > 1, models * plan["models"]
     rho, zero, curves, random, ranges = 0.0, 0.0, {}, {}, {}
     for ask in plan["asks"]:
@@ -392,7 +395,8 @@ def step_of(plan, scale, replace, forward, models=1):
             zero = math.inf if noise == "objective" or "gaussian" in noise else zero
             if law is not None:
                 turns = Turns(law["epochs"], law["mean_each"], law["copies"] // models)
-                random.setdefault((law["name"], turns), {})[curve] = 1
+                shared = random.setdefault((law["name"], turns), {})
+                shared[curve] = shared.get(curve, 0) + 1
             elif curve is not None:
                 curves[curve] = curves.get(curve, 0) + draws
     order = [eta for turns in ranges.values() for turn in turns for eta in turn]
@@ -590,13 +594,14 @@ def check_statement(said, bill, apart=()):
     bare, unit = (bill["cost"], bill["unit"]) if bill["kind"] == "unit" else (bill, "")
     need(f"one {unit}: all rows" in said["unit"] if unit else "same id" not in said["unit"], "the units differ")
     epsilon, delta = said["epsilon"], said["delta"]
-    need(epsilon > 0 and 0 <= delta < 1, "epsilon or delta is no guarantee", 7)
+    need(0 < epsilon < math.inf and 0 <= delta < 1, "epsilon or delta is no guarantee", 7)
     labels = bare["kind"] == "plan" and any(a["rows"].get("labels") for a in bare["plan"]["asks"])
     expected = bare.get("base", bare)["adjacency"] + "-label" * labels
     need(said["adjacency"] == expected, "statement and bill have other neighbours")
     need(not labels or any("features are treated as public" in c for c in said["caveats"]), "labels alone are private")
     check_answers(said, bare, apart)
     bound = epsilon_of(bill, delta, epsilon)
+    need(bound > 0, "the bill is empty")
     need(bound <= epsilon * (1 + TOLERANCE), f"it states epsilon {epsilon:.6g}; its bill costs {bound:.6g}", 6)
     if bare["kind"] == "plan" and delta > 0:
         mu, rho = said["mu"], said["rho"]
@@ -796,8 +801,8 @@ def verify(text: str, ledger: str | None = None, head: str | None = None) -> lis
             need(content.get("digest") == f"sha256:{sha256(held)}", "the digest does not fit: the file was edited")
             need(content["params"].get("random_state") is None, "the settings hold a seed", 7)
             bill, apart = content["statement"].get("bill"), ("score",) if content["params"].get("holdout") else ()
-        found = check_statement(content["statement"], bill, apart)
-        return [*found, check_citation(content["statement"]["ledger"], bill, export, events)] if ledger else found
+        paid = [check_citation(content["statement"]["ledger"], bill, export, events)] if ledger else []
+        return [*check_statement(content["statement"], bill, apart), *paid]
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
         raise Refused(f"a field is missing, or of another kind ({type(error).__name__})", 5) from None
 
