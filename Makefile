@@ -116,14 +116,15 @@ LOCK := $(BIN)/uv pip compile -q --generate-hashes --universal --python-version 
 
 lock: $(READY)
 	$(BIN)/pip install -q uv
-	$(LOCK) --extra dev --extra docs -c constraints.txt -o requirements.lock pyproject.toml
-	$(LOCK) --no-annotate --extra dev --extra docs --extra spark --extra onnx --extra codebooks --extra genomics --extra bench \
+	$(LOCK) --extra all --group dev --group docs -c constraints.txt -o requirements.lock pyproject.toml
+	$(LOCK) --no-annotate --extra all --group dev --group docs --extra spark --extra onnx --extra codebooks --extra genomics --group bench \
 	  -c constraints.txt -o requirements-extras.lock pyproject.toml
-	$(LOCK) --no-annotate --extra dev --extra flower --extra torch -c constraints-engines.txt -o requirements-engines.lock pyproject.toml
+	$(LOCK) --no-annotate --extra all --group dev --extra flower --extra torch -c constraints-engines.txt -o requirements-engines.lock pyproject.toml
 
 $(ENGINES_READY): pyproject.toml constraints-engines.txt
 	$(PYTHON) -m venv $(ENGINES)
-	$(ENGINES)/bin/pip install -q -c constraints-engines.txt -e ".[dev,flower,torch]" "flwr[simulation]"
+	$(ENGINES)/bin/pip install -q -c constraints-engines.txt "pip>=25.1"
+	$(ENGINES)/bin/pip install -q -c constraints-engines.txt --group dev -e ".[all,flower,torch]" "flwr[simulation]"
 	@touch $(ENGINES_READY)
 
 $(SPARK): $(READY)
@@ -142,6 +143,7 @@ EMPTY := .venvs/empty
 dist: $(DIST)/.ready
 	rm -rf dist build src/dpsparse.egg-info
 	$(DIST)/bin/python -m build --no-isolation --outdir dist .
+	$(DIST)/bin/python tools/sbom.py dist/*.whl
 	$(DIST)/bin/twine check --strict dist/*
 	rm -rf $(EMPTY)
 	$(PYTHON) -m venv $(EMPTY)

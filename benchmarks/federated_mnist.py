@@ -26,7 +26,7 @@ import numpy as np
 from dpsparse.accounting import price
 from dpsparse.accounting.pld import sampled_epsilon
 from dpsparse.core import Adjacency, Ask, Budget, EveryRow, Noise, Plan, PoissonRows, PrivacyError
-from dpsparse.io.datasets.digits import Digits, load_mnist
+from dpsparse.io.datasets.public import Digits, load_mnist
 
 from .federated_mnist_page import FEW, KEPT, write_page
 

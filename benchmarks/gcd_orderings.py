@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.settings import parts_of, table
+from benchmarks.settings import mapped, parts_of
 
 #: Problem: (penalty, nonzeros of the optimum or None for strength 1/n, claim of the paper about DP-GCD).
 PROBLEMS: dict[str, tuple[str, int | None, str]] = {
@@ -123,11 +123,10 @@ def problem(name: str, seed: int) -> Problem:
         X = X[:, np.diff(X.tocsc().indptr) > 0].astype(float).tocsr()
         bounds = {"feature_bound": (0.0, 1.0), "row_norm": 80.0}
         return Problem(X, (y > 0).astype(int), "classification", bounds, penalty).solve(nonzeros)
-    setting = table(name.removesuffix("-l1").removesuffix("-l2"))
-    bounds, y = dict(setting.bounds), setting.y
-    if setting.task == "regression":
+    X, y, bounds, task = mapped(name.removesuffix("-l1").removesuffix("-l2"), every=True)
+    if task == "regression":
         y = np.clip(y - bounds.pop("target_center"), -bounds["target_bound"], bounds["target_bound"])
-    return Problem(setting.X, y, setting.task, bounds, penalty).solve(nonzeros)
+    return Problem(X, y, task, bounds, penalty).solve(nonzeros)
 
 
 def grid(method: str, case: Problem) -> list[dict[str, Any]]:

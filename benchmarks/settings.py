@@ -169,7 +169,18 @@ def table(name: str, sparsity: int | None = None, rows: int | None = None) -> Se
     california, meltingpoint (regression), covtype, madelon (classes). The bounds stand in for a data dictionary: 2 % and
     98 % quantiles rounded to two digits (three where two would move a bound by a tenth of the range). `rows`: only so many, by a fixed permutation.
     """
-    (X, y), _ = parts_of(name)
+    X, y, bounds, task = mapped(name, rows)
+    train, test = split_rows(X, y)
+    return Setting(*train, bounds, task, sparsity, test=test)
+
+
+def mapped(
+    name: str, rows: int | None = None, *, every: bool = False
+) -> tuple[np.ndarray, np.ndarray, dict[str, Any], str]:
+    """The rows of `table` before they are split; `every`: with those of the file's own test part."""
+    (X, y), more = parts_of(name)
+    if every and more is not None:
+        X, y = np.vstack([X, more[0]]), np.concatenate([y, more[1]])
     if rows is not None:
         few = np.random.default_rng(1).permutation(X.shape[0])[:rows]
         X, y = X[few], y[few]
@@ -183,8 +194,7 @@ def table(name: str, sparsity: int | None = None, rows: int | None = None) -> Se
         task, y = "regression", y.astype(float)
     else:
         task, y = "classification", (y > 0).astype(int)
-    train, test = split_rows(X, y)
-    return Setting(*train, bounds, task, sparsity, test=test)
+    return X, y, bounds, task
 
 
 def a9a(sparsity: int | None = None) -> Setting:

@@ -6,6 +6,7 @@ of `lifelines`. Both are not dependencies of dpsparse: install them to run this.
 persons train, the others judge; bounds and horizons are declared below, from physical limits and
 the protocols. Prints, for each study and epsilon, the concordance of both, their paired difference
 with its standard error, and the root mean square error of log hazard ratios for one standard deviation.
+The first argument is the number of splits, the second the first seed.
 """
 
 from __future__ import annotations
@@ -124,12 +125,12 @@ def cox(X: np.ndarray, time: np.ndarray, event: np.ndarray) -> np.ndarray:
     return CoxPHFitter(penalizer=1e-4).fit(table, "time", "event").params_.to_numpy() / spread
 
 
-def compare(study: Study, epsilon: float, splits: int) -> str:
-    """One line of the table."""
+def compare(study: Study, epsilon: float, splits: int, first: int = 0) -> str:
+    """One line of the table; `first` is the first seed."""
     X, time, event = read(study)
     low, high = np.array(list(study.bounds.values())).T
     found = []
-    for split in range(splits):
+    for split in range(first, first + splits):
         order = np.random.default_rng(split).permutation(len(X))
         train, test = order[: 3 * len(X) // 4], order[3 * len(X) // 4 :]
         model = SparseSurvival(
@@ -152,9 +153,10 @@ def compare(study: Study, epsilon: float, splits: int) -> str:
 def main() -> None:
     """The whole table."""
     splits = int(sys.argv[1]) if len(sys.argv) > 1 else 6
+    first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
     for study in STUDIES:
         for epsilon in (1.0, 2.0, 4.0):
-            print(compare(study, epsilon, splits), flush=True)
+            print(compare(study, epsilon, splits, first), flush=True)
 
 
 if __name__ == "__main__":

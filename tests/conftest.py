@@ -56,11 +56,10 @@ ENTROPY = FixedEntropy()
 
 
 def pytest_configure() -> None:
-    from dpsparse.core import public_draws
     from dpsparse.core.mechanisms import randomness
 
     vars(randomness)["os"] = ENTROPY
-    vars(public_draws)["secrets"] = ENTROPY
+    vars(randomness)["secrets"] = ENTROPY
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -1,24 +1,48 @@
-"""Try other Pythons and the oldest allowed libraries: ``make test-versions``.
+"""Try other Pythons, the newest libraries and the oldest allowed ones: ``make test-versions``.
 
 Each gets an environment of its own below ``.venvs`` and runs the folders where other versions have made a difference. What
-cannot be had on this machine is skipped, with the reason.
+cannot be had on this machine is skipped, with the reason. The table of what was run, and when, is ``docs/versions.md``.
 """
 
 from __future__ import annotations
 
+import argparse
+import datetime
+import re
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "versions.md"
 #: Folders whose tests meet other libraries: scikit-learn, pandas, click, file formats.
 FOLDERS = ("tests/estimators", "tests/cli", "tests/io", "tests/rows", "tests/usability", "tests/core")
-#: Name of the environment, interpreter, constraints, extras.
+DEVELOPMENT = ("-e", ".[all]", "--group", "dev")
+#: Libraries that the page names.
+NAMED = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "numba", "click", "randomgen")
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A Python with chosen libraries."""
+
+    name: str
+    python: str
+    libraries: str
+    constraints: str | None
+    packages: tuple[str, ...] = DEVELOPMENT
+
+
 ENVIRONMENTS = (
-    ("lowest", "python3.11", "constraints-lowest.txt", "data"),
-    ("python3.12", "python3.12", "constraints.txt", "dev"),
-    ("python3.13", "python3.13", "constraints.txt", "dev"),
+    Environment(
+        "lowest", "python3.11", "oldest allowed", "constraints-lowest.txt", ("-e", ".[data]", "pytest", "hypothesis")
+    ),
+    Environment("python3.12", "python3.12", "as developed", "constraints.txt"),
+    Environment("python3.13", "python3.13", "as developed", "constraints.txt"),
+    Environment("newest", "python3.13", "newest", None),
+    Environment("python3.14", "python3.14", "newest", None),
 )
 
 
@@ -31,32 +55,81 @@ def interpreter(name: str) -> str | None:
     return None
 
 
-def run(name: str, python: str, constraints: str, extras: str) -> bool:
-    """Set up one environment and run the tests in it."""
-    home = ROOT / ".venvs" / name
-    if not (home / "bin" / "python").exists():
-        subprocess.run([python, "-m", "venv", str(home)], check=True)
-    packages = [f"{ROOT}[{extras}]", "pytest", "hypothesis"]
-    subprocess.run(
-        [str(home / "bin" / "pip"), "install", "-q", "-c", str(ROOT / constraints), *packages], check=True, cwd=ROOT
+def run(environment: Environment, python: str, folders: list[str]) -> tuple[str, str, str]:
+    """Set up one environment and run the tests in it: its Python, its libraries, and how the tests ended."""
+    own = ROOT / ".venvs" / environment.name / "bin" / "python"
+    if not own.exists():
+        subprocess.run([python, "-m", "venv", str(own.parents[1])], check=True)
+        subprocess.run([str(own), "-m", "pip", "install", "-q", "--upgrade", "pip>=25.1"], check=True)
+    chosen = () if environment.constraints is None else ("-c", environment.constraints)
+    subprocess.run([str(own), "-m", "pip", "install", "-q", *chosen, *environment.packages], check=True, cwd=ROOT)
+    command = [str(own), "-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider", *folders]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as tests:
+        assert tests.stdout is not None
+        lines = []
+        for line in tests.stdout:
+            print(line, end="", flush=True)
+            lines.append(line.strip())
+    ended = next((line for line in reversed(lines) if line), "no output")
+    version = subprocess.run([str(own), "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
+    return (
+        version,
+        libraries(own),
+        "ended with an error" if tests.returncode > 1 else re.sub(r" in [\d.]+s.*", "", ended),
     )
-    folders = [folder for folder in FOLDERS if (ROOT / folder).is_dir()]
-    command = [str(home / "bin" / "python"), "-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider", *folders]
-    return subprocess.run(command, check=False, cwd=ROOT).returncode == 0
+
+
+def libraries(python: Path) -> str:
+    """Versions of the named libraries that are installed."""
+    listed = subprocess.run([str(python), "-m", "pip", "freeze"], capture_output=True, text=True, check=True).stdout
+    found = dict(line.lower().split("==") for line in listed.splitlines() if line.count("==") == 1)
+    return ", ".join(f"{name} {found[name]}" for name in NAMED if name in found)
+
+
+def page(rows: list[tuple[str, ...]], folders: list[str]) -> str:
+    """The page of what was run."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short=8", "HEAD"], check=True, capture_output=True, text=True, cwd=ROOT
+    ).stdout
+    table = [
+        "| libraries | Python | versions | tests |",
+        "|---|---|---|---|",
+        *("| " + " | ".join(r) + " |" for r in rows),
+    ]
+    return "\n".join(
+        (
+            "# Versions of Python and of libraries",
+            "",
+            f"`make test-versions`, run on {datetime.date.today()} at commit {commit.strip()}, over "
+            f"{', '.join(f'`{folder}`' for folder in folders)}. Tests whose libraries an environment does not have are "
+            "skipped there. The program writes this page.",
+            "",
+            *table,
+            "",
+        )
+    )
 
 
 def main() -> None:
-    """Run every environment that can be had."""
-    failed = []
-    for name, wanted, constraints, extras in ENVIRONMENTS:
-        python = interpreter(wanted)
-        if python is None:
-            print(f"{name}: skipped, there is no working {wanted} on this machine", flush=True)
+    """Run every environment that can be had, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="*", choices=[e.name for e in ENVIRONMENTS], help="these environments")
+    parser.add_argument("folders", nargs="*", default=[f for f in FOLDERS if (ROOT / f).is_dir()])
+    options = parser.parse_args()
+    rows = []
+    for environment in ENVIRONMENTS:
+        if options.only and environment.name not in options.only:
             continue
-        print(f"{name}: {python} with {constraints}", flush=True)
-        if not run(name, python, constraints, extras):
-            failed.append(name)
-    sys.exit(f"failed: {', '.join(failed)}" if failed else 0)
+        python = interpreter(environment.python)
+        if python is None:
+            row = (environment.python.removeprefix("python"), "", "not run: this Python is not on the machine")
+        else:
+            print(f"{environment.name}: {python}, {environment.libraries} libraries", flush=True)
+            row = run(environment, python, options.folders)
+        rows.append((environment.libraries, *row))
+    PAGE.write_text(page(rows, options.folders))
+    failed = [row for row in rows if "failed" in row[-1] or "error" in row[-1]]
+    sys.exit(f"failed: {failed}" if failed else 0)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from pathlib import Path
 from dpsparse.core.plain import to_json
 
 from . import RUNS, museum
-from .show import markdown, plot, table
+from .show import counted, markdown, plot, table
 
 
 def main() -> int:
@@ -41,7 +41,7 @@ def main() -> int:
         print(table(exhibits))
         for name, finding in dict.fromkeys((e.name, e.finding) for e in exhibits):
             print(f"\n{name}: {finding}")
-        print(f"\n{broken} of {len(exhibits)} published claims are broken; ours keeps {kept} at the same budgets.")
+        print(f"\n{counted(exhibits)} Ours keeps {kept} at the same budgets.")
     if options.plot is not None:
         plot(exhibits, options.plot)
     print(f"{time.perf_counter() - start:.0f} s", file=sys.stderr)

@@ -107,6 +107,7 @@ def _no_noise(runs: int) -> Exhibit:
         ),
         seen=Epsilon(seen.epsilon, AT_LEAST, f"{hits[0]} and {hits[1]} of {runs} runs"),
         ours=Epsilon(epsilon_of(*law, CLAIMED.delta), EXACT, "exact law of our gs-q choice on the same records"),
+        defect="assumption or reading",
         finding="The rule is printed with the exact gradient. It also takes the largest of numbers that are never positive: the "
         "coordinate that promises least.",
     )
@@ -134,6 +135,7 @@ def _shared_draw() -> Exhibit:
             EXACT,
             "our choice tells nothing about this record, our value has noise of its own",
         ),
+        defect="assumption or reading",
         finding="The released value is the largest of all noisy ones. Where one record moves all of them, its low values tell "
         "about all: up to p epsilon' instead of 2 epsilon'.",
     )

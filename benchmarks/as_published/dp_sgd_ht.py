@@ -101,6 +101,7 @@ def _exhibit(claimed: Promise, steps: int, figures: list[float]) -> Exhibit:
             "privacy loss distribution of two explicit datasets",
         ),
         ours=fitted(recipes.DPSGDHT(steps=steps, batch_size=batch, clip=1.0, step_size=0.1), claimed, n=N),
+        defect="conditions not met",
         finding=f"The sensitivity of a batch's mean is 2l/b, and b is not in the formula: noise of {sigma * batch:.2g} record norms, "
         f"{word}; coins need {multiplier:.2g}. The theorem's conditions would need b <= {largest_batch(N, claimed.epsilon, DELTA):.3g}.",
         figures=(

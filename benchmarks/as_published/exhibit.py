@@ -6,6 +6,13 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+#: What is wrong with a claim, in one of four classes.
+DEFECTS = {
+    "false theorem": "the statement fails for data that its assumptions admit, whatever constant stands in it",
+    "constant too small": "a larger constant in the noise mends it",
+    "conditions not met": "the theorem's own conditions fail at these settings, so that it claims nothing there; the row says what its noise costs",
+    "assumption or reading": "it holds under an assumption on the data that no curator can enforce, or under another reading of the text",
+}
 #: Kinds of knowledge about an epsilon.
 EXACT = "exact"  # of a pair of neighbouring datasets that the theorem admits, computed
 AT_LEAST = "at least"  # a lower bound: from an explicit pair, or from runs at a stated confidence
@@ -71,6 +78,8 @@ class Exhibit:
         What running the printed mechanism in two worlds proves, at the stated confidence.
     ours : Epsilon
         Our recipe at the claimed budget, judged in the same way.
+    defect : str
+        Which of `DEFECTS`.
     finding : str
         What is wrong, in words.
     figures : tuple of Figure
@@ -85,13 +94,14 @@ class Exhibit:
     noise: str
     true: Epsilon
     ours: Epsilon
+    defect: str
     finding: str
     seen: Epsilon | None = None
     figures: tuple[Figure, ...] = ()
 
     @property
     def broken(self) -> bool:
-        """Whether the claim is shown to be false here."""
+        """Whether the printed noise costs more here than is claimed."""
         known = [e for e in (self.true, self.seen) if e is not None and e.kind != AT_MOST]
         return any(e.value > self.claimed.epsilon for e in known)
 

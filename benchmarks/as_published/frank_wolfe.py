@@ -89,6 +89,7 @@ def exhibits(runs: int, rng: np.random.Generator) -> list[Exhibit]:
             true=Epsilon(true, AT_LEAST, "exact laws of the choices between two opposite vertices"),
             seen=Epsilon(bound.epsilon, AT_LEAST, f"{few} runs in each world"),
             ours=_ours(claimed, steps),
+            defect="assumption or reading",
             finding="Advanced composition without its second term, which rules at epsilon 10; and under replace-one scores move "
             "by twice Delta. With the sensitivity right, no violation is known up to epsilon 2, and less noise suffices.",
             figures=(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .exhibit import AT_LEAST, EXACT, Epsilon, Exhibit
+from .exhibit import AT_LEAST, DEFECTS, EXACT, Epsilon, Exhibit
 
 COLUMNS = ("mechanism", "claim", "setting", "delta", "claimed", "true", "seen", "ours", "verdict", "review")
 
@@ -23,7 +24,7 @@ def cells(exhibit: Exhibit) -> tuple[str, ...]:
         str(exhibit.true),
         "" if exhibit.seen is None else str(exhibit.seen),
         str(exhibit.ours),
-        "broken" if exhibit.broken else "not shown broken",
+        exhibit.defect if exhibit.broken else "not exceeded",
         ("agrees" if exhibit.agrees else "DIFFERS") if exhibit.figures else "",
     )
 
@@ -37,12 +38,21 @@ def table(exhibits: Sequence[Exhibit]) -> str:
 
 def markdown(exhibits: Sequence[Exhibit]) -> str:
     """The table of docs/papers.md."""
-    head = ("mechanism", "claim", "setting", "claimed", "true", "seen in runs", "ours")
+    head = ("mechanism", "claim", "setting", "claimed", "true", "seen in runs", "ours", "class")
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for e in exhibits:
-        name, claim, setting, delta, claimed, true, seen, ours, *_ = cells(e)
-        lines.append(f"| {name} | {claim} | {setting} | ({claimed}, {delta}) | {true} | {seen} | {ours} |")
+        name, claim, setting, delta, claimed, true, seen, ours, defect, _ = cells(e)
+        lines.append(f"| {name} | {claim} | {setting} | ({claimed}, {delta}) | {true} | {seen} | {ours} | {defect} |")
     return "\n".join(lines)
+
+
+def counted(exhibits: Sequence[Exhibit]) -> str:
+    """How many settings cost more than is claimed, by class of the defect."""
+    found = Counter(e.defect for e in exhibits if e.broken)
+    classes = ", ".join(f"{name} {found[name]}" for name in DEFECTS if found[name])
+    return (
+        f"{len(exhibits)} settings; the printed noise costs more than is claimed in {sum(found.values())}: {classes}."
+    )
 
 
 def plot(exhibits: Sequence[Exhibit], path: Path) -> None:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+#: What panels have in common, and their laws of errors.
+PANEL = {"rows": 5, "d": 10, "s": 3, "k": 5}
+SIMPLE = ("normal", "logistic")
+
 
 @dataclass(frozen=True)
 class Cell:
     """One law of data and one budget.
 
-    `verdict` says what is expected: ``pass``, ``fail``, or ``width`` where only coverage is judged.
+    `verdict` says what is expected: ``pass``, ``fail``, or ``width`` where only coverage is judged. With `rows` above 1
+    a cell is a panel: `n` persons with 1 to ``2 rows - 1`` rows each and random intercepts. `by_unit` says whether the
+    fit is told whose rows they are.
     """
 
     group: str
@@ -26,11 +32,14 @@ class Cell:
     adjacency: str = "replace-one"
     verdict: str = "pass"
     width: float | None = None
+    rows: int = 1
+    by_unit: bool = True
 
     @property
     def name(self) -> str:
         extras = [self.errors] * (self.errors != "normal") + [f"bound {self.bound:g} sd"] * (self.bound != 4.0)
         extras += ["no split"] * (not self.split) + [self.adjacency] * (self.adjacency != "replace-one")
+        extras += [f"{self.rows} rows a person"] * (self.rows > 1) + ["taken for independent"] * (not self.by_unit)
         kind = "" if self.errors == "logistic" else f" {self.target}"
         return f"{self.group}: {self.design} n={self.n} d={self.d} s={self.s} epsilon={self.epsilon:g}{kind} {' '.join(extras)}".rstrip()
 
@@ -69,4 +78,11 @@ def cells() -> tuple[Cell, ...]:
     found += [Cell("wide", 5000, 4, d=2000, s=20, k=25)]
     found += [Cell("add-remove", 5000, e, adjacency="add-remove") for e in (4, 1)]
     found += [Cell("small", 1000, e) for e in (4, 1)]
+    for design in ("own columns", "half own"):
+        found += [Cell("panel", 4000, e, errors=errors, design=design, **PANEL) for errors in SIMPLE for e in (3, 1)]
+    found += [
+        Cell("panel", 4000, e, errors=errors, design="own columns", verdict="fail", by_unit=False, **PANEL)
+        for errors in SIMPLE
+        for e in (3, 1)
+    ]
     return tuple(found)

@@ -17,7 +17,7 @@ from benchmarks.coverage.worlds import World, draw, rows, truth
 from dpsparse import SparseClassifier, SparseRegressor
 from dpsparse.core import Budget, SplitRule
 from dpsparse.report.planner.intervals import IntervalForecast
-from dpsparse.rows.data_split import DataSplit
+from dpsparse.rows.sampling import DataSplit
 
 Model = SparseRegressor | SparseClassifier
 #: How one fit fared: counts and widths by name.
@@ -50,7 +50,7 @@ def fit(cell: Cell, world: World, seed: int) -> Model:
     """A fit of a cell; without a split every row is in both parts, each with half of the budget: what must not be done."""
     model = estimator(cell, world, seed)
     if cell.split:
-        return model.fit(world.X, world.y)
+        return model.fit(world.X, world.y, units=world.person if cell.rows > 1 and cell.by_unit else None)
     with (
         patch.object(DataSplit, "targets", lambda _, y, part: y),
         patch.object(SplitRule, "expected", lambda _, n: (n, n)),
@@ -94,7 +94,9 @@ def one(cell: Cell, seed: int) -> Record:
     off = np.abs(found.estimate[:m] - target) / found.standard_error[:m]
     null = ~np.isin(S, np.flatnonzero(world.b)) if cell.design in ("uniform", "genotypes") else np.abs(target) < 1e-12
     rejected = found.rejected[:m]
-    _, plain = (logistic if cell.errors == "logistic" else least_squares)(world.X[:, S], world.y)
+    _, plain = (logistic if cell.errors == "logistic" else least_squares)(
+        world.X[:, S], world.y, world.person if cell.rows > 1 else None
+    )
     record: Record = {
         "m": m,
         "flag": found.flag,
@@ -109,7 +111,8 @@ def one(cell: Cell, seed: int) -> Record:
     rows_used = 2.0 if cell.split else 1.0
     record["width"] = float(np.mean(found.standard_error[:m]) / (np.mean(plain[:m]) * math.sqrt(rows_used)))
     record["half-width"] = float(norm.isf(0.025) * np.mean(found.standard_error[:m]))
-    record["forecast"] = told_width(cell, world, S)
+    if cell.rows == 1:
+        record["forecast"] = told_width(cell, world, S)
     record["band"] = int(np.max(off) <= found.simultaneous(0.95).critical)
     if cell.errors not in ("logistic",):
         X = rows(rng, SURFACE, cell.d, cell.design)[0]

@@ -36,6 +36,7 @@ GROUPS = {
     "wide": "Many features, many effects",
     "add-remove": "Add-remove",
     "small": "Few rows",
+    "panel": "Several rows of a person",
     "control": "Without a split: must fail",
 }
 TABLES = """
@@ -64,7 +65,7 @@ def row(name: str, fits: pd.DataFrame, cell: Cell) -> list[str]:
     m, nulls = some["m"], some["nulls"]
     surface = some["surface"].dropna() if "surface" in some else some["m"][:0]
     against = some["against moments"].dropna() if "against moments" in some else some["m"][:0]
-    told = good["half-width"] / good["forecast"]
+    told = good["half-width"] / good.get("forecast", math.nan)
     return [
         name,
         f"{len(fits)}",

@@ -8,27 +8,38 @@ import numpy as np
 from scipy.stats import norm
 
 
-def least_squares(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Least squares with an intercept, last, and robust standard errors."""
-    D = np.column_stack([X, np.ones(len(X))])
-    inverse = np.linalg.inv(D.T @ D)
-    b = inverse @ (D.T @ y)
-    r = y - D @ b
-    return b, np.sqrt(np.diag(inverse @ ((D * r[:, None] ** 2).T @ D) @ inverse))
+def least_squares(X: np.ndarray, y: np.ndarray, person: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Least squares with an intercept, last, and standard errors that are robust: of rows, or of persons who count alike."""
+    D, w = _weighted(X, person)
+    inverse = np.linalg.inv((D * w).T @ D)
+    b = inverse @ ((D * w).T @ y)
+    return b, _errors(inverse, D * w * (y - D @ b)[:, None], person)
 
 
-def logistic(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _weighted(X: np.ndarray, person: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Rows with a constant, last, and the weight of each."""
+    w = np.ones(len(X)) if person is None else 1 / np.bincount(person)[person]
+    return np.column_stack([X, np.ones(len(X))]), w[:, None]
+
+
+def _errors(inverse: np.ndarray, scores: np.ndarray, person: np.ndarray | None) -> np.ndarray:
+    if person is not None:
+        scores = np.add.reduceat(scores, np.flatnonzero(np.diff(person, prepend=-1)), axis=0)
+    return np.sqrt(np.diag(inverse @ (scores.T @ scores) @ inverse))
+
+
+def logistic(X: np.ndarray, y: np.ndarray, person: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """The same for classes, or for their probabilities."""
-    D = np.column_stack([X, np.ones(len(X))])
+    D, w = _weighted(X, person)
     b = np.zeros(D.shape[1])
     for _ in range(25):
         p = 1 / (1 + np.exp(-np.clip(D @ b, -30, 30)))
-        inverse = np.linalg.inv((D * (p * (1 - p))[:, None]).T @ D + 1e-9 * np.eye(D.shape[1]))
-        step = inverse @ (D.T @ (y - p))
+        inverse = np.linalg.inv((D * w * (p * (1 - p))[:, None]).T @ D + 1e-9 * np.eye(D.shape[1]))
+        step = inverse @ ((D * w).T @ (y - p))
         b = b + step
         if np.abs(step).max() < 1e-8:
             break
-    return b, np.sqrt(np.diag(inverse @ ((D * (y - p)[:, None] ** 2).T @ D) @ inverse))
+    return b, _errors(inverse, D * w * (y - p)[:, None], person)
 
 
 def noisy_moments(X: np.ndarray, y: np.ndarray, bound: float, mu: float, rng: np.random.Generator) -> float:

@@ -11,13 +11,17 @@ import numpy as np
 from benchmarks.coverage.cells import Cell
 from benchmarks.coverage.plain import logistic
 
+#: Panels: how many of the columns stay the same in all rows of a person.
+PANELS = {"own columns": 1.0, "half own": 0.5}
+#: Part of the errors' variance that the rows of a person share.
+ICC = 0.75
 #: Rows from which the target of a logistic model with a feature too few is computed.
 POPULATION = 100_000
 
 
 def rows(rng: np.random.Generator, n: int, d: int, design: str) -> tuple[np.ndarray, float]:
     """Features of standard deviation about 1 and their declared bound."""
-    if design == "uniform":
+    if design in ("uniform", *PANELS):
         return rng.uniform(-math.sqrt(3), math.sqrt(3), (n, d)), math.sqrt(3)
     if design == "genotypes":
         f = np.random.default_rng(5).uniform(0.1, 0.5, d)
@@ -51,17 +55,23 @@ ERRORS: dict[str, Callable[[np.random.Generator, np.ndarray], np.ndarray]] = {
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """Drawn data with its truth."""
+    """Drawn data with its truth; `person` says whose row each is."""
 
     X: np.ndarray
     y: np.ndarray
     b: np.ndarray
     bound: float
     target_bound: float
+    person: np.ndarray
 
 
 def draw(cell: Cell, rng: np.random.Generator) -> World:
     X, bound = rows(rng, cell.n, cell.d, cell.design)
+    person = np.arange(cell.n)
+    if cell.rows > 1:
+        person = np.repeat(person, rng.integers(1, 2 * cell.rows, cell.n))
+        own = round(PANELS[cell.design] * cell.d)
+        X = np.hstack([X[person, :own], rows(rng, person.size, cell.d - own, cell.design)[0]])
     support = rng.choice(cell.d, cell.s, replace=False)
     b = np.zeros(cell.d)
     b[support] = (
@@ -69,9 +79,24 @@ def draw(cell: Cell, rng: np.random.Generator) -> World:
     )
     margin = 0.5 + X @ b
     if cell.errors == "logistic":
-        return World(X, (rng.random(cell.n) < 1 / (1 + np.exp(-margin))).astype(int), b, bound, 1.0)
-    y = margin + 0.5 * ERRORS[cell.errors](rng, X[:, support[0]])
-    return World(X, y, b, bound, cell.bound * math.sqrt(float(b @ b) + 0.25))
+        if cell.rows > 1:
+            margin = margin / math.sqrt(1 - ICC) + bridge(rng, cell.n)[person]
+        y = (rng.random(person.size) < 1 / (1 + np.exp(-margin))).astype(int)
+        return World(X, y, b, bound, 1.0, person)
+    errors = ERRORS[cell.errors](rng, X[:, support[0]])
+    if cell.rows > 1:
+        errors = math.sqrt(ICC) * rng.standard_normal(cell.n)[person] + math.sqrt(1 - ICC) * errors
+    return World(X, margin + 0.5 * errors, b, bound, cell.bound * math.sqrt(float(b @ b) + 0.25), person)
+
+
+def bridge(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Random intercepts whose mean over persons leaves a logistic model logistic (Wang and Louis, Biometrika 2003).
+
+    With coefficients c given the intercept, one row of a person drawn at random follows the logistic model of
+    coefficients :math:`c\\sqrt{1 - ICC}`: what is true is known exactly.
+    """
+    part, uniform = math.sqrt(1 - ICC), rng.random(n)
+    return np.log(np.sin(part * math.pi * uniform) / np.sin(part * math.pi * (1 - uniform))) / part
 
 
 def truth(cell: Cell, world: World, S: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -6,6 +6,7 @@ python -m benchmarks.papers --only 000-figure-1 --estimate
 python -m benchmarks.papers --seeds 4                 # the first seeds of every study, where time is short; more may follow
 python -m benchmarks.papers --so-far                  # keep what a run that was stopped had of whole seeds, then the pages
 python -m benchmarks.papers --recheck 10              # numbers drawn at random from the results that are kept, run again
+python -m benchmarks.papers --add "DP-GCD, best of grid"  # keep the results there are, but those of these methods, and run what is missing
 python -m benchmarks.papers --pages                   # pages and figures from the results that are kept
 """
 
@@ -16,6 +17,8 @@ import os
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +65,31 @@ def so_far(study: ScaledStudy, folder: Path) -> Results | None:
     return Results(study.name, few, scale="full" if whole == count else f"the first {whole} of {count} seeds")
 
 
+def take_over(study: ScaledStudy, folder: Path, again: Sequence[str]) -> Results | None:
+    """Put the kept runs of a study into its journal, but those of the methods that are run again; what was kept."""
+    before = pages.kept(study.name)
+    if before is None:
+        return None
+    journal = Journal(folder / f"{study.runs}.jsonl", study.runs)
+    done = journal.read()
+    journal.add_all(
+        {
+            cell: before.errors[cell]
+            for cell in study.cells()
+            if cell in before.errors and cell not in done and cell.method not in again
+        }
+    )
+    return before
+
+
+def with_earlier(results: Results, before: Results | None) -> Results:
+    """The results, with a word on how many of the runs are those of an earlier state of the library."""
+    if before is None:
+        return results
+    same = sum(before.errors.get(cell) == errors for cell, errors in results.errors.items())
+    return replace(results, machine={**results.machine, "runs kept from an earlier state": str(same)})
+
+
 class Progress:
     """A line to standard error every twentieth of a study, with the time that is left."""
 
@@ -92,10 +120,17 @@ def main() -> int:
         "--so-far", action="store_true", help="keep the whole seeds of runs that were stopped; do not run"
     )
     parser.add_argument("--recheck", type=int, metavar="N", help="run N kept numbers again, and stop")
+    parser.add_argument(
+        "--add", nargs="*", metavar="METHOD", help="keep results, but those of these methods; run what is missing"
+    )
     parser.add_argument("--pages", action="store_true", help="make pages and figures of the kept results, and stop")
     options = parser.parse_args()
     known = studies()
     chosen = [known[name].at_scale(options.scale) for name in options.only or known]
+    for study in chosen:
+        for line in study.missing():
+            print(f"{study.name}: left out, no {line}", file=sys.stderr)
+    chosen = [study for study in chosen if study.cells()]
     for folder in (options.out, options.keep or pages.RESULTS):
         folder.mkdir(parents=True, exist_ok=True)
     if options.estimate:
@@ -111,6 +146,7 @@ def main() -> int:
             name: (known[name], known[name].metric, results) for name, results in kept.items() if results is not None
         }
         return min(1, recheck(there, options.recheck))
+    before = {study.name: take_over(study, options.out, options.add) for study in chosen if options.add is not None}
     for study in chosen if options.seeds else ():
         few = FirstSeeds(study, options.seeds)
         run_study(few, options.out / f"{study.runs}.jsonl", processes=options.processes, tell=Progress(study.name))
@@ -118,6 +154,7 @@ def main() -> int:
         for study in chosen:
             partly = so_far(study, options.out)
             if partly is not None:
+                partly = with_earlier(partly, before.get(study.name))
                 partly.write((options.keep or pages.RESULTS) / f"{study.name}.parquet")
                 print(f"{study.name:14s} {partly.scale}", flush=True)
     elif not options.pages:
@@ -126,6 +163,7 @@ def main() -> int:
             results = run_study(
                 study, options.out / f"{study.runs}.jsonl", processes=options.processes, tell=Progress(study.name)
             )
+            results = with_earlier(results, before.get(study.name))
             results.write((options.keep or pages.RESULTS) / f"{study.name}.parquet")
             print(f"{study.name:14s} {len(results.errors)} runs, {time.perf_counter() - start:.0f} s", flush=True)
     if options.keep is None:

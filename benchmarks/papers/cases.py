@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,22 @@ import numpy as np
 from benchmarks import gcd_orderings, growth_and_convergence
 from benchmarks.local_model import NOISE
 from benchmarks.local_model import data as signs
-from benchmarks.settings import SYNTHETIC, data_folder, digits, parts_of, synthetic, table, unit_rows
+from benchmarks.settings import SYNTHETIC, digits, parts_of, synthetic, table, unit_rows
 from dpsparse import SparseClassifier, recipes
 from dpsparse.datasets import e2006, folds, halves, rcv1
+
+from .files import there
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What one fit is asked for; `at` has the values of a grid point."""
+
+    epsilon: float
+    delta: float
+    seed: int
+    at: Mapping[str, Any] = field(default_factory=dict)
+    keep_path: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,6 +73,12 @@ class Case:
     def rows(self) -> int:
         """Number of training rows."""
         return int(self.X.shape[0])
+
+    @cached_property
+    def moments(self) -> np.ndarray:
+        """X'X/n of dense rows."""
+        X = self.X.astype(np.float32)
+        return np.asarray(X.T @ X) / self.rows
 
     def objective(self, w: np.ndarray, X: Any = None, y: Any = None, alpha: float | None = None) -> float:
         """Mean loss (squared loss with its 1/2) with the penalty, on these rows."""
@@ -383,9 +402,7 @@ CASES: dict[str, tuple[str | None, Callable[[int], Case]]] = {
 
 def present(name: str) -> bool:
     """Whether the file that a case needs is in the data folder."""
-    file, _ = CASES[name]
-    folder = data_folder()
-    return file is None or (folder is not None and (folder / file).is_file())
+    return there(CASES[name][0])
 
 
 @lru_cache(maxsize=2)

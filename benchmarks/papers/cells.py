@@ -37,8 +37,20 @@ def cell(results: Results, data: str, method: str, epsilon: float, metric: str) 
     values = results.values(data, method, epsilon, metric, None if method.endswith(GRID) else 0.0)
     if not values:
         return ""
-    mean, error = mean_and_error(values.values())
-    return f"{mean:.3g}" if not math.isfinite(error) else f"{mean:.3g} ± {error:.1g}"
+    return number(*mean_and_error(values.values()))
+
+
+def number(mean: float, error: float) -> str:
+    """A mean to the digit of its standard error; three digits where there is none."""
+    if not math.isfinite(mean):
+        return "not finite"
+    if not math.isfinite(error) or error <= 0:
+        return f"{mean:.3g}"
+    place = math.floor(math.log10(float(f"{error:.0e}")))
+    if place > 3:
+        return f"{mean:.1e} ± {error:.0e}"
+    digits = max(0, -place)
+    return f"{round(mean, -place):.{digits}f} ± {round(error, -place):.{digits}f}"
 
 
 def seeds(results: Results, data: str) -> int:
@@ -54,4 +66,4 @@ def budgets(results: Results, data: str) -> list[float]:
 def verdict(results: Results, claim: StudyClaim) -> str:
     """The paired difference and what it decides, as two cells."""
     gap, error, pairs = results.gap(claim)
-    return f"{gap:.3g} ± {error:.1g}, {pairs} pairs | {results.verdict(claim)}"
+    return f"{number(gap, error)}, {pairs} pairs | {results.verdict(claim)}"

@@ -86,7 +86,7 @@ def weights() -> Iterator[str]:
 def coordinates() -> Iterator[str]:
     """DP-GCD and its rivals on the problems of paper 002."""
     results = read("002-figure-1")
-    yield f"{origin('002-figure-1', results)}; (f - f*)/f* at (1, 1/n²), defaults, then the best point of a grid of eight."
+    yield f"{origin('002-figure-1', results)}; (f - f*)/f* at (1, 1/n²), defaults, then the best point of a grid around the paper's own."
     yield ""
     yield "| problem | at zero | DP-GCD | DP-CD | DP-SGD | against DP-CD | against DP-SGD |"
     yield "|---|---|---|---|---|---|---|"

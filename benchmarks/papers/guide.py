@@ -9,6 +9,7 @@ from typing import Self
 
 from dpsparse.report.bench import Cell, Results, Scale, StudyClaim
 
+from .files import there, to_bring
 from .study import PaperStudy
 
 
@@ -59,9 +60,18 @@ class Measures:
         """The same at another scale."""
         return replace(self, scale=scale)
 
-    def present(self, data: str) -> bool:
-        """Whether the file that it needs is there."""
+    def file(self, data: str) -> str | None:
+        """The file that it needs, if any."""
         raise NotImplementedError
+
+    def present(self, data: str) -> bool:
+        """Whether that is there."""
+        return there(self.file(data))
+
+    def missing(self) -> Sequence[str]:
+        """Files that the data folder lacks, one line for each."""
+        files = (self.file(data) for data, _, _ in self.places)
+        return to_bring(file for file in files if file is not None and not there(file))
 
     def run(self, cell: Cell) -> dict[str, float]:
         """One run."""

@@ -3,7 +3,6 @@
 import warnings
 
 from benchmarks.planner_coverage import SETTINGS
-from benchmarks.settings import data_folder
 from dpsparse.report.bench import Cell
 
 from .guide import Measures
@@ -12,10 +11,10 @@ from .guide import Measures
 class Bands(Measures):
     """Errors of `auto` with the band for its shape, bounds and budget."""
 
-    def present(self, data: str) -> bool:
-        """Whether the file is there."""
-        file, folder = SETTINGS[data].file, data_folder()
-        return file is None or (folder is not None and (folder / f"{file}.npz").is_file())
+    def file(self, data: str) -> str | None:
+        """That of the setting."""
+        file = SETTINGS[data].file
+        return None if file is None else f"{file}.npz"
 
     def run(self, cell: Cell) -> dict[str, float]:
         """One fit and one plan."""

@@ -4,7 +4,7 @@ import warnings
 from functools import lru_cache
 
 from benchmarks import many_classes
-from benchmarks.settings import Setting, data_folder
+from benchmarks.settings import Setting
 from dpsparse import SparseClassifier
 from dpsparse.report.bench import Cell
 
@@ -23,10 +23,9 @@ def setting_of(data: str) -> Setting:
 class Classes(Measures):
     """Test errors with `auto` and no `sparsity`, delta 1e-5."""
 
-    def present(self, data: str) -> bool:
-        """Whether the file is there."""
-        folder = data_folder()
-        return folder is not None and (folder / FILES[data]).is_file()
+    def file(self, data: str) -> str | None:
+        """Texts or digits."""
+        return FILES[data]
 
     def run(self, cell: Cell) -> dict[str, float]:
         """One fit."""

@@ -3,7 +3,6 @@
 import warnings
 
 from benchmarks import planner_verdicts
-from benchmarks.settings import data_folder
 from dpsparse.report.bench import Cell
 
 from .guide import Measures
@@ -15,10 +14,9 @@ VERDICTS = ("hopeless", "borderline", "useful", "unknown")
 class Verdicts(Measures):
     """Test error over that of the constant predictor on one random split, and what the planner says."""
 
-    def present(self, data: str) -> bool:
-        """Whether the file is there."""
-        folder = data_folder()
-        return folder is not None and (folder / f"{data}.npz").is_file()
+    def file(self, data: str) -> str | None:
+        """Of the same name."""
+        return f"{data}.npz"
 
     def run(self, cell: Cell) -> dict[str, float]:
         """One fit and one plan."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,26 +14,19 @@ from dpsparse import SparseClassifier, SparseRegressor, recipes
 from dpsparse.queries.kinds.protocol import Path as Iterates
 from dpsparse.report.bench.study import GRID
 
-from . import printed
-from .cases import Case
+from . import printed, published
+from .batch_of_one import batch_of_one
+from .cases import Ask, Case
+from .grids import Axis, Grid
 
 #: In the name of every method whose noise is that of a paper's theorem.
 PRINTED = " as printed (NOT PRIVATE)"
-#: In the name of every method without noise.
+#: In the name of a loop as printed whose noise is off: what its grid can reach.
+OFF = " as printed, noise off"
+#: In the name of every other method without noise.
 EXACT = ", not private"
 #: Private models with all coefficients: the better of the two is the best dense baseline.
 DENSE = ("DP-SGD, dense model", "dual averaging, dense model")
-
-
-@dataclass(frozen=True)
-class Ask:
-    """What one fit is asked for; `point` counts the points of a grid from 1."""
-
-    epsilon: float
-    delta: float
-    seed: int
-    point: int = 0
-    keep_path: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,11 +39,15 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Method:
-    """How a model is fitted; `noise`: run at every epsilon; `grid`: number of points, 0 for none."""
+    """How a model is fitted; `noise`: run at every epsilon; `grids`: those of sets of data, and under "" that of all others."""
 
     fit: Callable[[Case, Ask], Fitted]
     noise: bool = True
-    grid: int = 0
+    grids: Mapping[str, Grid] = field(default_factory=dict)
+
+    def grid(self, data: str) -> Grid | None:
+        """The grid on a set of data, if there is one."""
+        return self.grids.get(data, self.grids.get(""))
 
 
 def estimate(case: Case, ask: Ask, recipe: Any, *, limited: bool = True, **options: Any) -> Fitted:
@@ -78,14 +76,21 @@ def ours(recipe: Any, noise: bool = True, **options: Any) -> Method:
     return Method(lambda case, ask: estimate(case, ask, recipe, **options), noise)
 
 
-def grid(count: int, make: Callable[[Case, Ask], Any]) -> Method:
+def grid(grids: Grid | Mapping[str, Grid], make: Callable[[Case, Ask], Any]) -> Method:
     """A recipe at the points of a grid."""
-    return Method(lambda case, ask: estimate(case, ask, make(case, ask)), grid=count)
+    return Method(lambda case, ask: estimate(case, ask, make(case, ask)), grids=_by_data(grids))
 
 
-def as_printed(loop: Callable[[Case, float, float, int, int], np.ndarray], count: int) -> Method:
-    """A loop with the noise of its paper, at the points of a grid."""
-    return Method(lambda case, ask: Fitted(loop(case, ask.epsilon, ask.delta, ask.seed, ask.point)), grid=count)
+def as_printed(
+    name: str, loop: Callable[[Case, Ask], np.ndarray], grids: Grid | Mapping[str, Grid]
+) -> dict[str, Method]:
+    """A loop with the noise of its paper, and the same loop with the noise off, at the points of a grid."""
+    made = Method(lambda case, ask: Fitted(loop(case, ask)), grids=_by_data(grids))
+    return {f"{name}{PRINTED}{GRID}": made, f"{name}{OFF}{GRID}": replace(made, noise=False)}
+
+
+def _by_data(grids: Grid | Mapping[str, Grid]) -> Mapping[str, Grid]:
+    return {"": grids} if isinstance(grids, Grid) else grids
 
 
 def _zero(case: Case, ask: Ask) -> Fitted:
@@ -97,98 +102,102 @@ def _optimum(case: Case, ask: Ask) -> Fitted:
     return Fitted(case.optimum)
 
 
-# ------------------------------------------------------------------------------------------------ grids of the papers
+# ------------------------------------------------------------------------------------------------ grids
+
+
+#: 000 prints no grid: steps in units of one over the largest curvature of s columns.
+IGHT = Grid({"steps": Axis((1, 5, 20, 60), "limit", "time"), "step": Axis((1 / 16, 1 / 4, 1.0, 4.0, 16.0, 64.0))})
+#: 001: every fifth of its eleven values.
+FRANK_WOLFE = Grid({"steps over s": Axis((0.5, 1.0, 1.5), "paper", "paper")}, "001, section 5")
+TWO_STAGE = Grid({"log10 c": Axis(tuple(range(-3, 3)), "paper", "paper")}, "001, section 5")
+TRANSFER = Grid({"log10 c": Axis(tuple(range(-6, 2)), "paper", "paper")}, "001, section 5")
+#: 003 prints two steps and T = ceil(log(n/p)).
+PEOPLE = Grid({"step": Axis((0.2, 0.1), ordered=False)}, "003, section 7.1", {"step": 0.2})
+#: 003 prints T = 400 and a line search on the data, for which steps of ours over the largest curvature stand.
+FOREST = Grid({"steps": Axis((400,)), "step": Axis((1.0, 1 / 4, 1 / 16), "time")}, "003, section 7.2", {"steps": 400})
 
 
 def _ight(case: Case, ask: Ask) -> Any:
-    """001: step 2^0 .. 2^-6, in units of one over the largest curvature of s columns; T = 20, which no paper prints."""
-    step = 2.0 ** (1 - ask.point) / printed.largest_curvature(case)
-    return recipes.DPIGHT(mechanism="dense", decay=False, steps=20, step_size=step)
+    step = ask.at["step"] / printed.largest_curvature(case)
+    return recipes.DPIGHT(mechanism="dense", decay=False, steps=ask.at["steps"], step_size=step)
 
 
 def _frank_wolfe(case: Case, ask: Ask) -> Any:
-    """001: T = 0.5 s, s, 1.5 s (every fifth of its values; s at most 200); the radius is the true one, where there is a truth."""
-    steps = max(1, round((0.5, 1.0, 1.5)[ask.point - 1] * min(case.sparsity or 10, 200)))
+    """001: T = 0.5 s, s, 1.5 s (s at most 200); the radius is the true one, where there is a truth."""
+    steps = max(1, round(ask.at["steps over s"] * min(case.sparsity or 10, 200)))
     radius = None if case.truth is None else float(np.abs(case.truth).sum())
     return recipes.DPFrankWolfe(steps=steps, radius=radius)
 
 
 def _two_stage(case: Case, ask: Ask) -> Any:
-    """001: lambda = c s/epsilon, c of 1e-3 .. 1e2, for a sum of losses."""
-    ridge = 10.0 ** (ask.point - 4) * (case.sparsity or 1) / (ask.epsilon * case.rows)
-    return recipes.TwoStage(ridge=ridge)
+    """001: lambda = c s/epsilon, for a sum of losses."""
+    return recipes.TwoStage(ridge=10.0 ** ask.at["log10 c"] * (case.sparsity or 1) / (ask.epsilon * case.rows))
 
 
 def _transfer(case: Case, ask: Ask) -> Any:
-    """001: lambda = c sqrt(s log d log(1/delta))/(n epsilon), c of 1e-6 .. 1e1."""
+    """001: lambda = c sqrt(s log d log(1/delta))/(n epsilon)."""
     s, d = case.sparsity or 1, case.X.shape[1]
     size = math.sqrt(s * math.log(d) * math.log(1 / ask.delta)) / (case.rows * ask.epsilon)
-    return recipes.DPSLKT(ridge=10.0 ** (ask.point - 7) * size)
+    return recipes.DPSLKT(ridge=10.0 ** ask.at["log10 c"] * size)
 
 
 def _labels(case: Case, ask: Ask) -> Any:
     return recipes.DPSLKT(release="labels", auxiliary="uniform" if case.public is None else case.public)
 
 
-def _slope_unit(case: Case) -> float:
-    largest = float(np.max(np.abs(np.array(case.bounds["feature_bound"]))))
-    norm = min(case.bounds.get("row_norm", math.inf), largest * math.sqrt(case.X.shape[1]))
-    return float(case.bounds.get("target_bound", 3.0) / 3 * norm)
-
-
-def _gcd(rule: str) -> Callable[[Case, Ask], Any]:
-    """002: passes 1, 4, 10, 20; clips of 1/2 and 1 typical slope; the step 1/M."""
-
-    def make(case: Case, ask: Ask) -> Any:
-        steps, clip = (1, 4, 10, 20)[(ask.point - 1) % 4], (0.5, 1.0)[(ask.point - 1) // 4]
-        return recipes.DPGCD(rule=rule, steps=steps, clip=clip * _slope_unit(case), step_size=1.0)
-
-    return make
-
-
-def _cd(case: Case, ask: Ask) -> Any:
-    """002: passes .001, .01, .1, 1; clips of 1/2 and 1 typical slope."""
-    passes, clip = (0.001, 0.01, 0.1, 1.0)[(ask.point - 1) % 4], (0.5, 1.0)[(ask.point - 1) // 4]
-    steps = min(max(1, round(passes * case.X.shape[1])), 3000)
-    return recipes.DPCD(steps=steps, clip=clip * _slope_unit(case), order_seed=ask.seed)
-
-
-def _sgd(case: Case, ask: Ask) -> Any:
-    """002: 50 steps; step sizes over five powers of ten; clips of 1/2 and 1 typical slope."""
-    power, clip = (-6.0, -3.0, -2.0, -1.0)[(ask.point - 1) % 4], (0.5, 1.0)[(ask.point - 1) // 4]
-    unit = _slope_unit(case) * 3 / case.bounds.get("target_bound", 3.0)
-    natural = case.X.shape[1] / ((0.25 if case.task == "classification" else 1.0) * unit**2)
-    return recipes.DPSGD(steps=50, clip=clip * _slope_unit(case), step_size=10.0**power * natural)
-
-
 def _labels_of_people(case: Case, ask: Ask) -> Any:
-    """003: step 0.2 or 0.1, T = ceil(log(n/p))."""
     steps = max(1, math.ceil(math.log(case.rows / case.X.shape[1])))
-    return recipes.LabelLDPIHT(steps=steps, step_size=(0.2, 0.1)[ask.point - 1])
+    return recipes.LabelLDPIHT(steps=steps, step_size=ask.at["step"])
 
 
 def _iht_400(case: Case, ask: Ask) -> Any:
-    """003: T = 400; a step of 1, 1/4 or 1/16 over the largest curvature, in place of a line search on the data."""
-    step = 4.0 ** (1 - ask.point) / printed.largest_curvature(case)
-    return recipes.DPIGHT(mechanism="dense", decay=False, steps=400, step_size=step)
+    step = ask.at["step"] / printed.largest_curvature(case)
+    return recipes.DPIGHT(mechanism="dense", decay=False, steps=ask.at["steps"], step_size=step)
 
 
-def _power(ask: Ask, case: Case) -> float:
-    """004: steps 10, 1 .. 1e-4; for its squared loss without the 1/2 twice as long."""
-    return 10.0 ** (2 - ask.point) * (2.0 if case.task == "regression" else 1.0)
+def _paper_004(epochs: int) -> Grid:
+    """Its six steps, and the number of epochs that its tables print as chosen."""
+    steps = Axis(tuple(10.0**power for power in range(1, -5, -1)), "paper", "paper")
+    return Grid({"epochs": Axis((epochs,)), "step": steps}, "004, section 6.1", {"epochs": epochs})
+
+
+#: 004, for the printed noise: few, large batches too, which its formula rewards, and longer steps than its own.
+LONGER = Axis((0.1, 1.0, 10.0, 30.0, 100.0, 300.0))
+SGD_PLANS = Grid(
+    {
+        "part of the rows, steps": Axis(((0.1, 200), (0.5, 40), (1.0, 20), (1.0, 10)), ordered=False),
+        "step": LONGER,
+    },
+    chosen={"part of the rows, steps": (0.1, 200)},
+)
+SCSG_PLANS = Grid(
+    {
+        "B/n, b/n, J": Axis(
+            ((0.5, 0.05, 10), (0.5, 0.25, 5), (0.5, 0.5, 5), (1.0, 1.0, 2), (1.0, 1.0, 5)), ordered=False
+        ),
+        "step": LONGER,
+    },
+    chosen={"B/n, b/n, J": (0.5, 0.05, 10)},
+)
+GD_PLANS = Grid({"steps": Axis((5, 20, 100), "", "paper"), "step": LONGER}, chosen={"steps": 100})
 
 
 def _gd_ht(case: Case, ask: Ask) -> Any:
-    return recipes.DPIGHT(mechanism="dense", decay=False, steps=100, step_size=_power(ask, case))
+    return recipes.DPIGHT(mechanism="dense", decay=False, steps=ask.at["epochs"], step_size=printed.step_of(case, ask))
 
 
 def _sgd_ht(case: Case, ask: Ask) -> Any:
-    return recipes.DPSGDHT(steps=200, batch_size=case.rows / 10, step_size=_power(ask, case))
+    """Batches of a tenth of the rows."""
+    return recipes.DPSGDHT(steps=10 * ask.at["epochs"], batch_size=case.rows / 10, step_size=printed.step_of(case, ask))
 
 
 def _scsg_ht(case: Case, ask: Ask) -> Any:
+    """Snapshots of half of the rows, inner batches of a twentieth."""
     return recipes.DPSCSGHT(
-        epochs=10, batch_size=case.rows / 2, inner_batch_size=case.rows / 20, step_size=_power(ask, case)
+        epochs=ask.at["epochs"],
+        batch_size=case.rows / 2,
+        inner_batch_size=case.rows / 20,
+        step_size=printed.step_of(case, ask),
     )
 
 
@@ -221,39 +230,42 @@ METHODS: dict[str, Method] = {
     "dual averaging, dense model": ours("dual_averaging", limited=False),
     "DP-IGHT": ours("dp_ight"),
     "DP-IGHT dense": ours(recipes.DPIGHT(mechanism="dense")),
-    f"DP-IGHT dense{GRID}": grid(7, _ight),
-    f"DP-IGHT{PRINTED}{GRID}": as_printed(printed.dp_ight, 7),
+    f"DP-IGHT dense{GRID}": grid(IGHT, _ight),
+    **as_printed("DP-IGHT", printed.dp_ight, IGHT),
     "Frank-Wolfe": ours("dp_frank_wolfe"),
-    f"Frank-Wolfe{GRID}": grid(3, _frank_wolfe),
-    f"Frank-Wolfe{PRINTED}{GRID}": as_printed(printed.frank_wolfe, 3),
+    f"Frank-Wolfe{GRID}": grid(FRANK_WOLFE, _frank_wolfe),
+    **as_printed("Frank-Wolfe", printed.frank_wolfe, FRANK_WOLFE),
     "Two stage": ours("two_stage"),
-    f"Two stage{GRID}": grid(6, _two_stage),
+    f"Two stage{GRID}": grid(TWO_STAGE, _two_stage),
     "DPSL-KT": ours("dpsl_kt"),
     "DPSL-KT labels": Method(lambda case, ask: estimate(case, ask, _labels(case, ask))),
-    f"DPSL-KT{GRID}": grid(8, _transfer),
-    f"DPSL-KT{PRINTED}{GRID}": as_printed(printed.dpsl_kt, 8),
+    f"DPSL-KT{GRID}": grid(TRANSFER, _transfer),
+    **as_printed("DPSL-KT", printed.dpsl_kt, TRANSFER),
+    **as_printed("DPSL-KT (λ as in section 5)", partial(printed.dpsl_kt, squared=False), TRANSFER),
     "DP-GCD": ours("dp_gcd"),
     **{f"DP-GCD {rule}": ours(recipes.DPGCD(rule=rule)) for rule in ("gs-s", "gs-r", "gs-q")},
-    f"DP-GCD{GRID}": grid(8, _gcd("auto")),
-    f"DP-GCD{PRINTED}{GRID}": as_printed(printed.dp_gcd, 8),
+    f"DP-GCD{GRID}": grid(published.GCD, published.gcd),
+    **as_printed("DP-GCD", printed.dp_gcd, published.PRINTED_GCD),
     "DP-CD": ours("dp_cd"),
-    f"DP-CD{GRID}": grid(8, _cd),
+    f"DP-CD{GRID}": grid(published.CD, published.cd),
     "DP-SGD": ours("dp_sgd"),
-    f"DP-SGD{GRID}": grid(8, _sgd),
+    f"DP-SGD{GRID}": Method(lambda case, ask: Fitted(batch_of_one(case, ask)), grids=published.SGD),
     "Label-LDP-IHT": ours("label_ldp_iht"),
     "Label-LDP-IHT, dense model": ours("label_ldp_iht", limited=False),
-    f"Label-LDP-IHT{GRID}": grid(2, _labels_of_people),
-    f"Label-LDP-IHT{PRINTED}{GRID}": as_printed(printed.label_ldp_iht, 2),
+    f"Label-LDP-IHT{GRID}": grid(PEOPLE, _labels_of_people),
+    **as_printed("Label-LDP-IHT", printed.label_ldp_iht, PEOPLE),
+    **as_printed("Label-LDP-IHT (no unit ball, T = 60)", partial(printed.label_ldp_iht, ball=False), PEOPLE),
     "DP-IHT": ours("dp_ight"),
-    f"DP-IHT{GRID}": grid(3, _iht_400),
+    f"DP-IHT{GRID}": grid(FOREST, _iht_400),
     "DP-GD-HT": ours(recipes.DPIGHT(mechanism="dense")),
-    f"DP-GD-HT{GRID}": grid(6, _gd_ht),
+    f"DP-GD-HT{GRID}": grid(_paper_004(100), _gd_ht),
+    **as_printed("DP-GD-HT", printed.gd_ht, GD_PLANS),
     "DP-SGD-HT": ours("dp_sgd_ht"),
-    f"DP-SGD-HT{GRID}": grid(6, _sgd_ht),
-    f"DP-SGD-HT{PRINTED}{GRID}": as_printed(printed.sgd_ht, 6),
+    f"DP-SGD-HT{GRID}": grid(_paper_004(20), _sgd_ht),
+    **as_printed("DP-SGD-HT", printed.sgd_ht, SGD_PLANS),
     "DP-SCSG-HT": ours("dp_scsg_ht"),
-    f"DP-SCSG-HT{GRID}": grid(6, _scsg_ht),
-    f"DP-SCSG-HT{PRINTED}{GRID}": as_printed(printed.scsg_ht, 6),
+    f"DP-SCSG-HT{GRID}": grid(_paper_004(10), _scsg_ht),
+    **as_printed("DP-SCSG-HT", printed.scsg_ht, SCSG_PLANS),
     **{name: ours(name) for name in RECIPES},
     "dual_averaging, no weights": ours(recipes.DualAveraging(weights="none"), limited=False),
     "dual_averaging, all features": ours("dual_averaging", limited=False),

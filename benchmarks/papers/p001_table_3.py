@@ -2,10 +2,11 @@
 
 from dpsparse.report.bench.study import GRID
 
-from .methods import DENSE, EXACT, PRINTED
+from .methods import DENSE, EXACT, OFF, PRINTED
 from .study import PaperStudy, Part
 
 OURS = (f"IGHT{EXACT}", "DPSL-KT", "DP-IGHT", "Frank-Wolfe", "Two stage", "auto", *DENSE)
+LOOPS = tuple(f"{name}{kind}{GRID}" for kind in (PRINTED, OFF) for name in ("DPSL-KT", "DPSL-KT (λ as in section 5)"))
 EPSILONS = (2.0, 4.0, 6.0, 8.0)
 
 STUDY = PaperStudy(
@@ -16,9 +17,17 @@ STUDY = PaperStudy(
     parts=(
         Part(
             sets=("news20 halves (for RCV1)",),
-            methods=(*OURS, "DPSL-KT labels", f"DPSL-KT{GRID}", f"DPSL-KT{PRINTED}{GRID}"),
+            methods=(*OURS, "DPSL-KT labels", f"DPSL-KT{GRID}"),
             epsilons=EPSILONS,
             seeds=10,
+            quick_epsilons=(4.0,),
+            quick_points=7,
+        ),
+        Part(
+            sets=("news20 halves (for RCV1)",),
+            methods=LOOPS,
+            epsilons=EPSILONS,
+            seeds=5,
             quick_epsilons=(4.0,),
             quick_points=7,
         ),

@@ -3,10 +3,8 @@
 from pathlib import Path
 
 from dpsparse.report.bench import Results
-from dpsparse.report.bench.study import GRID
 
-from .gcd import DEFAULTS, GRIDS, LINES, SMOOTH, SPARSE, GCDStudy, parts
-from .methods import PRINTED
+from .gcd import DEFAULTS, GRIDS, LINES, LOOPS, SMOOTH, SPARSE, GCDStudy, parts
 
 
 class Curves(GCDStudy):
@@ -23,5 +21,5 @@ STUDY = Curves(
     name="002-figure-1",
     title="DP-GCD, DP-CD and DP-SGD on eight problems, gap to the optimum by passes",
     where="Figure 1",
-    parts=parts((*SMOOTH, *SPARSE), (*DEFAULTS, *GRIDS, f"DP-GCD{PRINTED}{GRID}")),
+    parts=parts((*SMOOTH, *SPARSE), (*DEFAULTS, *GRIDS, *LOOPS)),
 )

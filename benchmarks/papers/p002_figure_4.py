@@ -21,6 +21,7 @@ STUDY = Times(
     name="002-figure-4",
     title="DP-GCD, DP-CD and DP-SGD on eight problems, gap to the optimum by run time",
     where="Figure 4",
+    claims_of="Figure 1",
     parts=parts((*SMOOTH, *SPARSE), DEFAULTS),
     notes=(
         *NOTES,

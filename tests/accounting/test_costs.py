@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from dpsparse.accounting import PlanCost, SumCost, price
+from dpsparse.accounting.composition import sampled_renyi
 from dpsparse.accounting.costs.base import Cost, read_cost, write_cost
 from dpsparse.accounting.domination import dominating_mu
-from dpsparse.accounting.sampled_renyi import sampled_renyi
 from dpsparse.core import Adjacency, Ask, Budget, Noise, Plan, PoissonRows, PrivacyError, RandomTurns
 from dpsparse.core.codec import canonical_json
 from dpsparse.core.curves import ORDERS, gaussian_delta, renyi_epsilon

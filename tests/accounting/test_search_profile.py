@@ -8,8 +8,7 @@ from scipy.special import ndtr, ndtri
 
 from dpsparse.accounting.costs.base import delta_from_renyi, epsilon_from_renyi
 from dpsparse.accounting.costs.fixed import FixedCost
-from dpsparse.accounting.random_stopping import SearchCost, calibrate_search, law_of
-from dpsparse.accounting.search_profile import SearchProfile, sticks
+from dpsparse.accounting.random_stopping import SearchCost, SearchProfile, calibrate_search, law_of, sticks
 from dpsparse.core.curves import gaussian_delta, gaussian_mu, largest
 
 from .test_random_stopping import LAWS, TableBill, best_of, generating, pairs

@@ -102,3 +102,29 @@ def test_quiet_noise_is_a_twentieth_of_a_typical_margin():
     known = facts()
     sigma_squared_eta = quiet_noise(known, 4)
     assert math.sqrt(4 * sigma_squared_eta / (2 * known.curvature)) == pytest.approx(STEPS.quiet * known.target.margin)
+
+
+def confirmed(last, deviation):
+    """Where 30 turns end whose answers point downhill until the last, which is `last`; the points and the questions."""
+    script = {"gradient": [np.array([-1.0, 0.0])] * 29 + [np.array([last, 0.0])]}
+    oracle = ScriptedOracle(Facts(n_rows=10, n_features=2), script, noise=deviation)
+    turns = [Turn(1.0, "gradient", EveryRow())] * 30
+    steps = PacedSteps(1.0).start(Gradients(oracle=oracle, clip=Clip(1.0), turns=turns, confirmed=True))
+    points = [np.zeros(2)]
+    while steps.left:
+        at, g, eta = steps.next(points[-1])
+        points.append(at - eta * g)
+    return points, steps.confirm(points[-1]), len(oracle.asked)
+
+
+def test_a_last_step_that_is_proven_too_long_is_taken_back_to_the_minimum_of_a_parabola():
+    points, end, asked = confirmed(3.0, 0.1)
+    assert asked == 30
+    assert end == pytest.approx(points[-2] + (points[-1] - points[-2]) / 4)
+
+
+@pytest.mark.parametrize("last", [-1.0, 0.29])
+def test_a_last_step_that_noise_may_excuse_is_kept(last):
+    points, end, asked = confirmed(last, 0.1)
+    assert asked == 30
+    assert end is points[-1]

@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScale
 
 from builders import prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, audit, make_private_pipeline, recipes
-from dpsparse.audit.fresh import fresh_labels, fresh_rows, fresh_targets
+from dpsparse.audit.laws import fresh_labels, fresh_rows, fresh_targets
 from dpsparse.audit.transformer_checks import mixes
 from dpsparse.core import PrivacyError, PrivacyLeakError
 from dpsparse.core.mechanisms import Randomness

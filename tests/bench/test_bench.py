@@ -218,6 +218,23 @@ def test_own_recipes_are_compared_on_own_data(files):
     assert len(list((files / "out").glob("*.jsonl"))) == 2
 
 
+def test_fields_are_set_for_one_recipe_or_for_all_that_have_them(files):
+    from dpsparse.cli.bench import _with_fields
+
+    both = _with_fields(("dp_ight", "dp_ight@paper", "auto"), ("steps=5", "dp_ight@paper.smoothness=2"))
+    assert both["dp_ight"].steps == both["dp_ight@paper"].steps == 5
+    assert both["dp_ight@paper"].smoothness == 2.0
+    assert set(both) == {"dp_ight", "dp_ight@paper"}
+    command = ["bench", "--recipe", "dp_ight@paper", "--data", "mine.npz", *COMMAND, "--processes", "2", "--json"]
+    means = []
+    for steps in (1, 9):
+        done = CliRunner().invoke(main, [*command, "--set", f"steps={steps}"], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        rows = json.loads(done.stdout)["rows"]
+        means += [row["mean"] for row in rows if (row["method"], row["metric"]) == ("dp_ight@paper", "mse")]
+    assert means[1] < means[0]  # results of other settings were not taken for these
+
+
 def test_processes_give_what_one_process_gives(files):
     from dpsparse.report.bench.own import OwnData
 
@@ -244,6 +261,9 @@ def test_processes_give_what_one_process_gives(files):
         (["--data", "mine.npz", "--recipe", "dp_ight", "--feature-bound", "1"], "Missing option '--task'"),
         (["--data", "mine.npz", "--recipe", "dp_ight", "--task", "regression"], "no bound on the features"),
         (["--data", "mine.npz", "--recipe", "dp_ight", *COMMAND, "--epsilon", "-1"], "above 0"),
+        (["--data", "mine.npz", "--recipe", "dp_ight", *COMMAND, "--set", "stepz=3"], "has a field 'stepz'"),
+        (["--data", "mine.npz", "--recipe", "dp_ight", *COMMAND, "--set", "dp_sgd.steps=3"], "'dp_sgd' is not among"),
+        (["000-figure-1", "--set", "steps=3"], "--set belongs to --recipe and --data"),
     ],
 )
 def test_bad_options_are_refused_in_words(files, options, said):

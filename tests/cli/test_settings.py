@@ -114,6 +114,27 @@ def test_recipes_are_listed_with_their_fields():
     assert "dp_gcd" in json.loads(run("recipes", "--json").stdout)["recipes"]
 
 
+def test_settings_of_theorems_are_printed_and_fitted(folder, tmp_path):
+    given = ["n_rows=100", "n_features=5", "epsilon=1", "delta=1e-6", "lipschitz=2", "radius=3"]
+    told = run("recipes", "dp_sgd", "--from-theory", *given)
+    assert told.stdout.split()[:4] == ["--recipe", "dp_sgd", "--set", "steps=145"]
+    machine = json.loads(run("recipes", "dp_sgd@paper", "--from-theory", *given, "--json").stdout)
+    assert machine["fields"]["clip"] == 2.0
+    assert "also needs radius" in refusal("recipes", "dp_sgd", "--from-theory", *given[:-1])
+    assert "Did you mean 'n_rows'?" in refusal("recipes", "dp_sgd", "--from-theory", "n_row=3")
+    assert "a whole number was expected" in refusal("recipes", "dp_sgd", "--from-theory", "n_rows=many")
+    assert "no theorem" in refusal("recipes", "lasso", "--from-theory")
+    assert "Ask for its settings: --from-theory" in refusal("recipes", "dp_sgd", "n_rows=3")
+    assert "Name one" in refusal("recipes", "--from-theory")
+    said = run("recipes", "dp_sgd", "--from-theory", "n_rows=100000", *given[1:])
+    assert "more than the 1000" in said.stderr
+    out, options = tmp_path / "m.json", ["--recipe", "dp_sgd@paper", "--set", "steps=5", "--set", "radius=2"]
+    made = run("fit", folder / "rows.csv", *FORM, *options, "--out", out)
+    assert made.exit_code == 0, made.output
+    recipe = dpsparse.load(out).recipe
+    assert (recipe.name, recipe.steps, recipe.radius) == ("dp_sgd@paper", 5, 2.0)
+
+
 def test_events_are_lines_of_json_with_public_facts(folder, tmp_path):
     result = run(
         "--log-level", "info", "fit", folder / "rows.csv", *FORM, "--recipe", "dp_ight", "--out", tmp_path / "m.json"

@@ -5,7 +5,15 @@ import pandas as pd
 import pytest
 
 from builders import whole_sum
-from dpsparse import PrivateScaler, SparseRegressor
+from dpsparse import (
+    PrivateBounds,
+    PrivateScaler,
+    PrivateSearch,
+    SparseClassifier,
+    SparseRegressor,
+    make_private_pipeline,
+    private_score,
+)
 from dpsparse.core import DataError
 from dpsparse.core.facts import Clip, Facts
 from dpsparse.losses import Squared
@@ -89,8 +97,47 @@ def test_what_takes_no_units_on_a_cluster_refuses_them(client):
         regressor(intervals="split").fit(rows, targets, units=whose)
     with pytest.raises(DataError, match="targets and ids beside them"):
         regressor().fit(rows, targets, units=ids)
-    with pytest.raises(DataError, match="on a cluster units are taken"):
+    with pytest.raises(DataError, match="targets and ids beside them"):
         PrivateScaler(feature_bound=1.0).fit(rows, units=ids)
+    with pytest.raises(DataError, match="no column 'person'"):
+        regressor().fit(dd.from_pandas(pd.DataFrame(X).assign(y=y), npartitions=2), "y", units="person")
+    with pytest.raises(DataError, match="on a cluster units are taken"):
+        PrivateSearch(SparseRegressor(feature_bound=1.0, target_bound=3.0), {"sparsity": [1, 2]}).fit(
+            rows, targets, units=whose
+        )
+    bounds = PrivateBounds(feature_bound=2.0)
+    with pytest.raises(DataError, match="on a cluster units are taken"):
+        make_private_pipeline(bounds, regressor(feature_bound=None)).fit(rows, targets, units=whose)
+
+
+def test_scalers_pipelines_and_scores_are_those_of_memory(client):
+    X, y, ids = visits()
+    table = pd.DataFrame(X, columns=list("abcde")).assign(target=(y > 0).astype(float), patient=ids)
+    spread = dd.from_pandas(table, npartitions=4, sort=False)
+    rows, seeds = table.drop(columns="target"), {"delta": 1e-6, "random_state": 1}
+    scalers = [PrivateScaler(epsilon=2.0, feature_bound=1.0, **seeds) for _ in range(2)]
+    one = scalers[0].fit(rows, units="patient").scale_
+    np.testing.assert_array_equal(one, scalers[1].fit(spread.drop(columns="target"), units="patient").scale_)
+    pipes = [
+        make_private_pipeline(
+            PrivateScaler(feature_bound=1.0, random_state=0),
+            SparseClassifier(classes=[0, 1], random_state=0, unit="patient"),
+            epsilon=4.0,
+            delta=1e-6,
+        )
+        for _ in range(2)
+    ]
+    pipes[0].fit(rows, table["target"], units="patient")
+    pipes[1].fit(spread, "target", units="patient")
+    np.testing.assert_array_equal(*(pipe[-1].coef_ for pipe in pipes))
+    assert pipes[1].statement_.to_json() == pipes[0].statement_.to_json()
+    cards = [
+        private_score(pipes[0], *given, epsilon=4.0, unit="patient", units="patient", **seeds)
+        for given in ((rows, table["target"]), (spread, "target"))
+    ]
+    assert str(cards[0]) == str(cards[1])
+    assert cards[1].statement.n_rows == PEOPLE
+    assert cards[1].statement.unit == "one patient: all rows with the same id"
 
 
 def test_a_limit_that_is_too_small_says_nothing_of_the_number_of_rows(client):

@@ -267,3 +267,47 @@ def test_the_command_line_fits_files_on_spark(tmp_path):
         )
         found.append(out.read_bytes())
     assert found[0] == found[1]
+
+
+OWN_SESSION = """
+import os
+import sys
+os.environ["PYSPARK_PYTHON"] = sys.executable
+from pyspark.sql import SparkSession
+from pyspark.sql.functions import udf
+from dpsparse import SparseRegressor
+
+builder = SparkSession.builder.master("local[2]").config("spark.driver.host", "127.0.0.1")
+session = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false").getOrCreate()
+level = session._jvm.org.apache.logging.log4j.LogManager.getRootLogger
+
+def failing(words):
+    @udf("double")
+    def fail(value):
+        if value > 0.5:
+            raise ValueError(words)
+        return value
+    return frame.withColumn("a", fail("a"))
+
+def fit(rows):
+    SparseRegressor(feature_bound=1.0, target_bound=1.0, epsilon=4.0, random_state=1).fit(rows, "t")
+
+frame = session.createDataFrame([(k / 50, k / 50) for k in range(51)], ["a", "t"]).repartition(4)
+for job in (lambda: failing("a job of the user").collect(), lambda: fit(frame), lambda: fit(failing("secret 41"))):
+    before = level().getLevel().toString()
+    try:
+        job()
+        print("ended", before, level().getLevel().toString())
+    except Exception as error:
+        print("failed", before, level().getLevel().toString(), "secret" in str(error))
+"""
+
+
+def test_the_log_of_a_user_s_own_session_quotes_no_cell_of_a_fit(tmp_path):
+    """Control: it quotes one of a job of the user's."""
+    (tmp_path / "own.py").write_text(OWN_SESSION)
+    ran = subprocess.run([sys.executable, str(tmp_path / "own.py")], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines() == ["failed INFO INFO False", "ended INFO INFO", "failed INFO OFF False"]
+    assert "a job of the user" in ran.stderr
+    assert " INFO " not in ran.stderr, "below the threshold of a session"
+    assert "secret" not in ran.stderr

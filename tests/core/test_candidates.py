@@ -10,9 +10,9 @@ import math
 import numpy as np
 import pytest
 
-from dpsparse.core.mechanisms import candidates, gumbel_top_k, permute_and_flip
-from dpsparse.core.mechanisms.candidates import FIRST, draw_candidates
-from dpsparse.core.mechanisms.selection import Exponential, Gumbel
+from dpsparse.core.mechanisms import gumbel_top_k, permute_and_flip
+from dpsparse.core.mechanisms import selection as candidates
+from dpsparse.core.mechanisms.selection import FIRST, Exponential, Gumbel, draw_candidates
 from truth import audit, lattice
 
 LAWS = [Gumbel(), Exponential()]

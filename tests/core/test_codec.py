@@ -112,3 +112,13 @@ def test_a_wrong_value_is_refused_by_its_place(name, wrong, words):
 def test_what_has_no_form_is_not_written(value):
     with pytest.raises(FormError, match="has no stored form"):
         write(value)
+
+
+def test_arrays_may_be_declared_by_an_alias():
+    """`NDArray` is one by a type statement in numpy 2.5 and newer."""
+    newer = pytest.importorskip("typing_extensions", reason="aliases of later versions of Python")
+    kind = newer.TypeVar("kind")
+    Numbers = newer.TypeAliasType("Numbers", np.ndarray[tuple[Any, ...], np.dtype[kind]], type_params=(kind,))
+    np.testing.assert_array_equal(read(Numbers[np.int64], [1, 2], "numbers"), np.array([1, 2]))
+    with pytest.raises(FormError, match="numbers"):
+        read(Numbers[np.int64], ["a"], "numbers")

@@ -29,7 +29,7 @@ from dpsparse.sites.federated.certificate import Certificate
 from dpsparse.sites.federated.protocol import Protocol as FederatedProtocol
 from dpsparse.sites.federated.saved import Saved as FederatedServer
 from dpsparse.sites.local.protocol import Protocol as LocalProtocol
-from dpsparse.sites.local.saved import Saved as LocalServer
+from dpsparse.sites.local.server import Saved as LocalServer
 from dpsparse.sites.rounds.stores import AnswerClaim
 
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.json"))

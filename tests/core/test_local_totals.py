@@ -7,8 +7,7 @@ from scipy import stats
 
 from dpsparse.core.mechanisms import Randomness
 from dpsparse.core.mechanisms.local import PrivUnit
-from dpsparse.core.mechanisms.local.ball import BATCH, SHORTEST
-from dpsparse.core.mechanisms.local.span import Span
+from dpsparse.core.mechanisms.local.ball import BATCH, SHORTEST, Span
 from truth import audit
 
 P = SHORTEST + 6
@@ -130,7 +129,7 @@ def test_rows_near_a_span_and_not_in_it_are_named():
 
 def test_half_of_the_distance_at_which_a_row_counts_as_new_would_still_be_told_apart():
     """What is outside is known to nine digits at `NEW`: a row at that distance has an orthonormal basis with its neighbour."""
-    from dpsparse.core.mechanisms.local.span import NEW
+    from dpsparse.core.mechanisms.local.ball import NEW
 
     u = unit_rows(AWAY[:2])
     across = unit_rows((u[1] - (u[1] @ u[0]) * u[0])[None])[0]

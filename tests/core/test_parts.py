@@ -16,8 +16,8 @@ from dpsparse.core.facts import Facts
 from dpsparse.core.plan import read_plan, write_plan
 from dpsparse.losses import Squared
 from dpsparse.queries.kinds import CentredModel, ColumnMeans, Correlation, Gram, ModalEntry, Quantile, ResidualMean
-from dpsparse.rows.data_split import DataSplit
 from dpsparse.rows.hosts import DiskHost, MemoryHost
+from dpsparse.rows.sampling import DataSplit
 from dpsparse.rows.units import id_text, read_units
 
 SELECTS = Plan(

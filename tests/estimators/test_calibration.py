@@ -16,7 +16,7 @@ from dpsparse.accounting.domination import excess
 from dpsparse.accounting.random_stopping import SearchCost, calibrate_search, law_of
 from dpsparse.core import Ask, Budget, Noise, Plan, PrivacyError
 from dpsparse.core.curves import gaussian_delta, largest
-from dpsparse.estimators.search import calibration
+from dpsparse.estimators.search import plan as calibration
 from dpsparse.fitting import Shape
 
 LAW = law_of("auto", 10)

@@ -162,7 +162,10 @@ def test_edited_and_damaged_files_are_refused(tmp_path):
     read = dpsparse.load(file, edited=True)
     assert not read.statement_.private
     assert "edited" in read.statement_.caveats[0]
+    [first, *others] = content["steps"]
+    names = {**first, "learned": {**first["learned"], "feature_names_in_": {"<array>": [["a"], ["b"]]}}}
     for change in (
+        {"steps": [names, *others]},
         {"steps": [{"name": "x", "class": "Popen", "params": {}, "learned": {}}]},
         {"model": {}},
         {"more": 1},

@@ -176,6 +176,51 @@ def test_a_node_that_fails_for_a_moment_is_asked_again(monkeypatch):
     assert (len(failed), server.answered) == (2, (3, 3, 3))
 
 
+class Late(LoopbackGrid):
+    """Node 2 is away in some looks, and what it replies to its first tasks comes in a later one, or is an error."""
+
+    def __init__(self, app, tasks, away=()):
+        super().__init__(app, 3)
+        self.tasks, self.away, self.looks, self.held = list(tasks), away, 0, {}
+
+    def get_node_ids(self):
+        self.looks += 1
+        return [node for node in self.contexts if node != 2 or self.looks not in self.away]
+
+    def push_messages(self, messages):
+        from flwr.app import Error, Message
+
+        [message] = messages
+        [number] = super().push_messages([message])
+        if message.metadata.dst_node_id == 2 and "task" in message.content[RECORD] and self.tasks:
+            self.held[number], fails = self.tasks.pop(0)
+            if fails:
+                self.replies[number] = Message(Error(code=3, reason="away"), reply_to=message)
+        return [number]
+
+    def pull_messages(self, message_ids):
+        return super().pull_messages([number for number in message_ids if self.held.get(number, 0) <= self.looks])
+
+
+@pytest.mark.parametrize(
+    ("tasks", "away"),
+    [
+        pytest.param([(3, True)], (3,), id="an error while it is away for one look"),
+        pytest.param([(4, True), (5, False)], (3,), id="an error of before it was away"),
+        pytest.param([(8, False), (0, False), *[(12, False)] * 20], (), id="a report of a round that is closed"),
+    ],
+)
+def test_what_answers_an_earlier_message_is_no_refusal_by_a_node(tasks, away, monkeypatch):
+    monkeypatch.setattr("dpsparse.sites.federated.flower.PAUSE", 0.02)
+    monkeypatch.setattr("dpsparse.sites.federated.flower.ATTEMPTS", 1)  # the first refusal would pause the run
+    monkeypatch.setattr("dpsparse.sites.federated.flower.RETRY", 0.0)
+    if not away:
+        monkeypatch.setattr(_Sent.__init__, "__defaults__", (0.02, 0))
+    server = serve(least_sites=3)
+    run_rounds(server, Late(app(NAMES), tasks, away), wait=60.0, timeout=60.0)
+    assert server.answered == (3, 3, 3)
+
+
 def test_too_few_sites_pause_a_run_which_goes_on_with_the_same_call(tmp_path):
     options = {"least_sites": 2, "state": tmp_path / "server.json"}
     server = serve(["a", "b"], **options)

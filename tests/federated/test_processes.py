@@ -276,20 +276,29 @@ def deployment(tmp_path):
 
 
 def go(deployment, points):
-    """Be killed at these points, one after the other, and then come to the end."""
+    """Be killed once at each of these points, all of which are set before the run begins, and then come to the end.
+
+    A point that is set while the run goes on may have been passed already: a site gives its certificate once.
+    """
     deployment.prepare()
+    left, model = {deployment.folder / point for point in points}, deployment.folder / "model.json"
+    for flag in left:
+        flag.touch()
+
+    def something_happened():
+        return model.exists() or not all(map(Path.exists, left))
+
     deployment.start_superlink()
     deployment.supervise()
     deployment.run()
-    model = deployment.folder / "model.json"
-    for point in points:
-        flag = deployment.folder / point
-        flag.touch()
-        wait_for(lambda flag=flag: not flag.exists() or model.exists(), point, deployment.supervise)
-        assert not flag.exists(), f"the run was over before {point}"
-        if "site" in point:
-            deployment.nodes[point.split("-")[0]].kill()
-        else:
+    while left:
+        wait_for(something_happened, f"one of {left}", deployment.supervise)
+        passed = {flag for flag in left if not flag.exists()}
+        assert passed, f"the run was over before {left}"
+        left -= passed
+        for site in {flag.name.split("-")[0] for flag in passed if "-site-" in flag.name}:
+            deployment.nodes[site].kill()
+        if any(flag.name.startswith("server-") for flag in passed):
             deployment.run()
     wait_for(model.exists, "the model", deployment.supervise)
     check(deployment)

@@ -20,7 +20,9 @@ from dpsparse import (
     make_private_pipeline,
     private_score,
 )
-from dpsparse.core import Noise, Receipt
+from dpsparse.accounting import price
+from dpsparse.core import Ask, Budget, Noise, Plan, Receipt
+from dpsparse.fitting.drawn import Drawn
 from dpsparse.fitting.statement import MADE_ROWS, complete, draft_fit, draft_step, state_pipeline
 from dpsparse.tables import Column, Dictionary, TableEncoder
 
@@ -48,9 +50,10 @@ def test_a_draft_says_everything_but_what_was_drawn():
     assert draft.epsilon == pytest.approx(1.5, rel=1e-6)
     assert draft.asks == ()
     assert draft.assumptions[0] == "an assumption"
-    answer = Receipt("gradient", Noise.GAUSSIAN, 1, 1.0, 2.0, 4.0)
-    [record] = complete(draft, [answer, answer]).asks
-    assert (record.times, record.cost) == (2, 0.5)
+    paid = price(Plan(asks=(Ask(name="gradient", noise=Noise.GAUSSIAN, times=2),)), Budget.gdp(0.5 * 2**0.5))
+    answer = Receipt("gradient", Noise.GAUSSIAN, 1, 1.0, 2.0, 2.0 / paid.cost("gradient").strength)
+    [record] = complete(draft, [Drawn([answer, answer], paid)]).asks
+    assert (record.times, record.cost) == (2, pytest.approx(0.5))
 
 
 @pytest.mark.parametrize("secure", [True, False])

@@ -31,8 +31,8 @@ from dpsparse.fitting.counts import FALSE_ALARM, UnreadShares
 from dpsparse.fitting.parts import InferenceResult
 from dpsparse.losses import Squared
 from dpsparse.queries.kinds import Unread
-from dpsparse.rows.data_split import DataSplit
 from dpsparse.rows.records import Records
+from dpsparse.rows.sampling import DataSplit
 from dpsparse.rows.unread import CheckedColumns, UnreadCells
 from dpsparse.tables import Column, Dictionary, TableEncoder
 from truth.recipes import Doubtful

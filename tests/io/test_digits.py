@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpsparse.core import DataError
-from dpsparse.io.datasets.digits import FILES, load_mnist
+from dpsparse.io.datasets.public import FILES, load_mnist
 
 
 def idx(array: np.ndarray) -> bytes:

@@ -58,7 +58,7 @@ CANARIES = [
     "NA",
     pd.NA,
     pd.NaT,
-    np.datetime64("NaT"),
+    np.datetime64("NaT", "s"),
     np.datetime64("90000-01-01"),
     decimal.Decimal("sNaN"),
     decimal.Decimal("1E+999999"),

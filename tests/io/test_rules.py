@@ -112,7 +112,7 @@ def test_labels_ignore_case_and_space_unless_exact(column, cell, place):
     assert CellReader(column).places([cell])[0].tolist() == [place]
 
 
-GAP_CELLS = [None, "", " ", "NA", "n/a", NAN, pd.NA, pd.NaT, np.datetime64("NaT"), "Null", "-9", "-9.0", -9, "UNK"]
+GAP_CELLS = [None, "", " ", "NA", "n/a", NAN, pd.NA, pd.NaT, np.datetime64("NaT", "s"), "Null", "-9", "-9.0", -9, "UNK"]
 FOREIGN_CELLS = ["?", "1.804,02", float("inf"), object(), [1], "x" * 2000, b"\xff"]
 
 

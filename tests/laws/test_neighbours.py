@@ -13,9 +13,8 @@ import scipy.sparse as sp
 
 from builders import checked
 from dpsparse import SparseClassifier, SparseRegressor, recipes
-from dpsparse.audit.recording import record_fits
 from dpsparse.audit.responses import SyntheticWorld, respond
-from dpsparse.audit.runs import receipts
+from dpsparse.audit.runs import receipts, record_fits
 from dpsparse.fitting import Shape, plan_fit, read_targets, rescaled_rows
 from dpsparse.queries import gradient, losses
 from dpsparse.queries.kinds import PerturbedMinimum, SupportVotes

@@ -35,8 +35,7 @@ from dpsparse.core.plan import RandomTurns
 from dpsparse.ledger import sqlite as ledger_sqlite
 from dpsparse.ledger.chain import EVENTS, HEAD, NOTHING, Head, digest
 from dpsparse.ledger.payment import reserve
-from dpsparse.ledger.sqlite import SqliteStore
-from dpsparse.ledger.sqlite_file import GUARDS
+from dpsparse.ledger.sqlite import GUARDS, SqliteStore
 
 
 def fit(*asks: Ask, epsilon: float = 1.0, delta: float = 1e-6, adjacency: str = "replace-one") -> PlanCost:

@@ -15,7 +15,7 @@ from dpsparse.core import LedgerError, LedgerTamperedError
 from dpsparse.core.codec import canonical_json
 from dpsparse.ledger import upgrade as room
 from dpsparse.ledger.chain import EVENTS, HEAD, NOTHING, Chain, digest
-from dpsparse.ledger.sqlite_file import APPLICATION
+from dpsparse.ledger.sqlite import APPLICATION
 from dpsparse.ledger.upgrade import upgrade
 from truth.ledgers import bill
 

@@ -19,8 +19,7 @@ from dpsparse.losses import Custom, Huber, KnownLink, Logistic, Poisson, Squared
 from dpsparse.oracles import make_oracle
 from dpsparse.queries.kinds import PerturbedMinimum, RidgeMinimum
 from dpsparse.queries.minimisers import minimise
-from dpsparse.queries.minimisers.convex import convex
-from dpsparse.queries.minimisers.minimise import Problem, Public, minimiser, refuse_condition
+from dpsparse.queries.minimisers.minimise import Problem, Public, convex, minimiser, refuse_condition
 from dpsparse.recipes import DPSLKT, TwoStage
 from dpsparse.rows.hosts import MemoryHost
 

@@ -8,7 +8,7 @@ import pytest
 from builders import prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, audit
 from dpsparse.algorithms.scsg import LEAST_CHANGE, change_bound
-from dpsparse.audit.recording import record_fits
+from dpsparse.audit.runs import record_fits
 from dpsparse.core import EveryRow, PoissonRows
 from dpsparse.core.facts import Clip, Facts, Penalty
 from dpsparse.queries.kinds import GradientChange

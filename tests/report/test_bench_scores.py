@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss, roc_auc_score
 
-from dpsparse.report.bench.scores import class_scores, number_scores
+from dpsparse.report.bench.own import class_scores, number_scores
 
 RNG = np.random.default_rng(0)
 Z = RNG.normal(-0.5, 1.2, 40_000)

@@ -5,7 +5,7 @@ import pytest
 
 from dpsparse import PrivateSearch, SparseClassifier, SparseRegressor, make_private_pipeline
 from dpsparse.estimators.steps import PublicScaler
-from dpsparse.report.guarantee import tradeoff
+from dpsparse.report.content import tradeoff
 
 pytest.importorskip("matplotlib")
 from matplotlib import pyplot

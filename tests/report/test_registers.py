@@ -33,9 +33,9 @@ BLOCKS = [
     "Algorithms and correctness",
     "Utility",
     "Bias",
+    "Access control",
+    "Trust models",
     "Side channels",
-    "Trust model",
-    "Security and access control",
     "Data collection exposure",
 ]
 

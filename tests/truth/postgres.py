@@ -72,7 +72,8 @@ def paused(address: str) -> Iterator[Callable[[float], None]]:
     threads: list[threading.Thread] = []
 
     def run(*words: str) -> None:
-        subprocess.run([str(control), "-D", f"{folder}/data", "-w", *words], user=user, cwd=folder, check=True)
+        command = [str(control), "-D", f"{folder}/data", "-w", *words]
+        subprocess.run(command, user=user, cwd=folder, stdout=subprocess.DEVNULL, check=True)
 
     def again(seconds: float) -> None:
         time.sleep(seconds)

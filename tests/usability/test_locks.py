@@ -35,8 +35,9 @@ def test_a_lock_has_the_chosen_versions_and_a_hash_for_each(lock, constraints):
     assert all(line.endswith("\\") for line in packages), "a package without hashes"
 
 
-def test_every_extra_is_in_a_lock():
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+def test_every_extra_and_group_is_in_a_lock():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    extras = project["project"]["optional-dependencies"] | project["dependency-groups"]
     locked = set().union(*map(versions, LOCKS))
     missing = {extra: [r for r in needs if name_of(r) not in locked | {"dpsparse"}] for extra, needs in extras.items()}
     assert {extra: needs for extra, needs in missing.items() if needs} == {}

@@ -29,7 +29,7 @@ from dpsparse import (
 )
 from dpsparse.cli import main
 from dpsparse.core import MissingValueError
-from dpsparse.rows.missing import AT_FIT, NOT_COVERED, REFUSAL
+from dpsparse.rows.records import AT_FIT, NOT_COVERED, REFUSAL
 
 RNG = np.random.default_rng(0)
 N = 60

@@ -24,7 +24,6 @@ MADE = (
     "docs/mutation.md",
     "docs/tables_benchmark.md",
     "docs/intervals_benchmark.md",
-    "docs/papers_defaults.md",
     "docs/federated_figure.md",
 )
 MADE_PARTS = (

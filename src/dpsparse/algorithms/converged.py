@@ -116,3 +116,10 @@ class UntilConverged:
 def _support(w: Vector, facts: Facts) -> np.ndarray:
     """Coordinates that may move: nonzero ones, and the intercept."""
     return np.asarray((w != 0) | (np.arange(w.size) >= facts.n_features))
+
+
+def settle(loop: Solver, facts: Facts, tol: float | None, *, restart: bool = False) -> Solver:
+    """The loop, followed by what `UntilConverged` does; the loop alone without `tol`."""
+    if tol is None:
+        return loop
+    return UntilConverged(loop=loop, sparsity=facts.cap, ridge=facts.penalty.l2, tol=tol, restart=restart)

@@ -88,11 +88,23 @@ class IHT:
             w = project_ball(hard_threshold(at - eta * g, self.sparsity, facts.free, facts.groups), self.radius)
             if path is not None:
                 path.add(w, oracle, thresholds=len(path.iterates) + 1)
+        nearer = steps.confirm(w)
+        if nearer is not w:
+            w = hard_threshold(nearer, self.sparsity, facts.free, facts.groups)
+            if path is not None:
+                path.add(w, oracle, thresholds=len(path.iterates) + 1)
         return w
 
     def _gradients(self, oracle: Oracle) -> Gradients:
         turns = [Turn(size, "gradient", self.rows) for size in self.step_sizes]
-        return Gradients(oracle=oracle, clip=self.clip, turns=turns, ridge=self.ridge, intercept_cap=self.intercept_cap)
+        return Gradients(
+            oracle=oracle,
+            clip=self.clip,
+            turns=turns,
+            ridge=self.ridge,
+            intercept_cap=self.intercept_cap,
+            confirmed=True,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

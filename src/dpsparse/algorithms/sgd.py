@@ -104,10 +104,20 @@ class SGD:
                 moving = (w != 0) | (np.arange(w.size) >= facts.n_features)
             if path is not None:
                 path.add(w, oracle, thresholds=(len(path.iterates) + 1) * self.thresholds)
-        return hard_threshold(w, self.sparsity, facts.free, facts.groups)
+        nearer = steps.confirm(w)
+        if nearer is not w and path is not None:
+            path.add(nearer, oracle, thresholds=0)
+        return hard_threshold(nearer, self.sparsity, facts.free, facts.groups)
 
     def _gradients(self, oracle: Oracle) -> Gradients:
-        return Gradients(oracle=oracle, clip=self.clip, turns=self._turns(), thresholded=self.thresholds, changes=True)
+        return Gradients(
+            oracle=oracle,
+            clip=self.clip,
+            turns=self._turns(),
+            thresholded=self.thresholds,
+            changes=True,
+            confirmed=True,
+        )
 
     def _turns(self) -> list[Turn]:
         """One gradient for each step size; one ask for each distinct way to sample, named in the order of first use."""

@@ -59,6 +59,8 @@ class Gradients:
         Whether the intercept's step is clipped to its known curvature (`coordinate_steps`).
     changes : bool
         Whether the change of the gradient since the last point may be asked for, at every turn but the first.
+    confirmed : bool
+        Whether the loop gives its last point to `Steps.confirm`.
     """
 
     oracle: Oracle
@@ -70,6 +72,7 @@ class Gradients:
     thresholded: bool = True
     intercept_cap: bool = True
     changes: bool = False
+    confirmed: bool = False
 
     def ask(self, w: Vector, turn: int, clip: Clip) -> Vector:
         """One noisy gradient at `w`, with that of the l2 penalty."""
@@ -160,6 +163,10 @@ class Steps:
 
     def see(self, change: Vector, w: Vector, anchor: Vector, doubt: float) -> None:
         """Set `length` by the change of the gradient from `anchor` to `w`, which noise leaves open by `doubt`."""
+
+    def confirm(self, w: Vector) -> Vector:
+        """The last iterate, or a point nearer to the one before where the last step is proven to be too long."""
+        return w
 
     def longest(self, planned: float = math.inf) -> float:
         """The longest step that may come next, at most the planned one."""
@@ -264,7 +271,8 @@ class PacedSteps:
     direction, and what the first of them may have put of its own noise into the direction
     (`selection_noise`). The largest curvature :math:`h` that was *proven*, the one shown less this
     doubt, bounds all steps: none is longer than :math:`r/h`. Where the first answer at a new point
-    proves that the step there was too long, the loop goes back most of the way, and asks again.
+    proves that the step there was too long, the loop goes back most of the way, and asks again. The
+    last step has no answer after it: of 30 turns or more, one is kept for that (`_Paced.confirm`).
     Where answers are clear (the doubt is below a tenth of h) h may fall by a tenth a step, so that
     a loop that left a steep region goes on faster; elsewhere h is kept.
 
@@ -361,10 +369,15 @@ class _Paced(Steps):
     def restart(self, gradients: Gradients) -> None:
         super().restart(gradients)
         self.clip = gradients.clip.times(self.width)
+        self.kept = int(gradients.confirmed and len(gradients.turns) >= STEPS.pair.turns[0])  # turns for the last point
         self.before: tuple[Vector, Vector, float] | None = None
         self.points = 0  # that were compared under this clip
         self.momentum = Momentum()
         self.since, self.first_limit = 0, math.inf  # turns and longest step, before this step
+
+    @property
+    def left(self) -> int:
+        return super().left - self.kept
 
     @property
     def proven(self) -> float:
@@ -389,6 +402,30 @@ class _Paced(Steps):
         self.length = self.limit.last = min(answers * piece, self.longest())
         self.before, self.points = (w.copy(), g, noise_of_mean), self.points + 1
         return Step(w, g, self.gradients.sizes(self.length, self.gain(noise)))
+
+    def confirm(self, w: Vector) -> Vector:
+        r"""The last iterate; where the loss is proven to rise along the last move, a point on the way back.
+
+        The noise of the answer at the last iterate is independent of the way there, so a slope of three of its
+        standard deviations is proof. A parabola with this slope, and the one that the answers before showed at the
+        point before, has its minimum at the point that is taken.
+
+        Film reviews (4,000 with ratings, s = 2000, epsilon 4, 4 seeds; the constant has 6.0): squared error 15.5 -> 9.2
+        (dp_ight, dense) and 15.9 -> 6.0 (dp_sgd_ht). Confirmed on melting points (epsilon .5, 8 seeds): 1.30 -> 1.03
+        and 1.73 -> 1.03 of the constant's. Handwritten digits, chest x-rays, news, restaurant reviews: no difference
+        beyond two standard errors. A first step of at most 20/(beta K^2), for dense columns or for all steps on texts,
+        was tried and not taken: melting points 1.30 -> 2.45, news .52 -> .80.
+        """
+        if not self.kept or self.before is None:
+            return w
+        self.kept = 0
+        noise, g = self.gradients.noise_std(self.turn, self.clip), self.ask(w)
+        there, gradient, _ = self.before
+        moved = self._on_support(w - there)
+        rise, fall = float(g @ moved), max(-float(gradient @ moved), 0.0)
+        if rise <= STEPS.doubt * noise * float(np.linalg.norm(moved)):
+            return w
+        return np.asarray(there + fall / (fall + rise) * (w - there))
 
     def see(self, change: Vector, w: Vector, anchor: Vector, doubt: float) -> None:
         self.limit.see(change, w - anchor, doubt)

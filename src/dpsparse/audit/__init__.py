@@ -1,15 +1,14 @@
 """Audits: what would catch us."""
 
 from .attack import attack
-from .claims import Claim
-from .examine import examine
+from .examine import examine, recomputed_epsilon
+from .judge import Claim
 from .laws import LawBroken, check_estimator_privacy, check_loss, check_solver
 from .lower_bounds import LowerBound, event, log_odds_shift, two_worlds
 from .noise import check_noise, check_sampler, off_lattice
 from .one_run import OneRun, one_run, one_run_epsilon, one_run_p_value
 from .pipeline import Finding, check_pipeline
 from .result import AuditResult, Check, LawCheck
-from .second_opinion import recomputed_epsilon
 from .trace import Trace, sensitivity_trace
 
 __all__ = [

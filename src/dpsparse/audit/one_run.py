@@ -50,9 +50,8 @@ from ..estimators.linear import SparseLinear
 from ..fitting import FitRequest, Matrix
 from ..oracles import RecordingOracle
 from ..rows import read_bounds
-from .recording import record_fits
 from .result import NOTHING_FOUND, VIOLATED
-from .runs import receipts, support_of
+from .runs import receipts, record_fits, support_of
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import pickle
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -17,6 +18,7 @@ from ..accounting import PricedPlan
 from ..core import Ask, Budget, Noise, Plan, Receipt
 from ..core.facts import Facts, Vector
 from ..core.mechanisms import Randomness
+from ..fitting import FitPlan, with_oracles, wrapped
 from ..oracles import RecordingOracle, make_oracle
 from ..queries.kinds import (
     CentredGradient,
@@ -31,8 +33,29 @@ from ..queries.kinds import (
 )
 from ..queries.losses import Loss
 from ..rows.hosts import MemoryHost
-from .recording import record_fits
 from .subject import Subject
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """The oracle of one model of a fit, with everything it was asked and said; and what was prepared for it."""
+
+    prepared: FitPlan
+    oracle: RecordingOracle
+
+
+@contextmanager
+def record_fits() -> Iterator[list[Recorded]]:
+    """Record the oracles of all fits inside this block, in the order in which they are opened."""
+    seen: list[Recorded] = []
+
+    def record(prepared: FitPlan, oracle: Oracle) -> Oracle:
+        seen.append(Recorded(prepared, RecordingOracle(oracle)))
+        return seen[-1].oracle
+
+    with with_oracles(wrapped(record)):
+        yield seen
+
 
 #: Runs of one job at most, so that work is shared out evenly and progress shows.
 CHUNK = 250

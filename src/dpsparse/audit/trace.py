@@ -32,8 +32,8 @@ from ..queries.rules import CHOICES, SUMS, contributions, measure, score_sensiti
 from ..rows.hosts import MemoryHost
 from ..rows.single_records import private_targets
 from .laws import LawBroken
-from .recording import record_fits
 from .responses import SyntheticWorld
+from .runs import record_fits
 
 #: Queries whose proof is about a law and not about one number; their own audits test them.
 PROVED_ELSEWHERE = (PerturbedMinimum, SupportVotes, RandomizedLabels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,9 +12,11 @@ import click
 from .exits import Refusal
 from .options import FILE, Numbers, ShortHelp, delta_option, json_option, target_option
 from .output import check_file, check_folder, echo, print_json, progress, telling, writing
+from .settings import set_fields
 
 if TYPE_CHECKING:
-    from ..report.bench import Results, Scale, Study
+    from ..recipes import Recipe
+    from ..report.bench import Results, Scale, ScaledStudy, Study
 
 
 #: Options that `--help` shows.
@@ -46,6 +49,13 @@ USUAL = (
 )
 @click.option("--plot", type=FILE, help="With NAME: draw the study's figure to this SVG file.")
 @click.option("--recipe", "methods", multiple=True, help="With --data: a recipe, or a Python file that registers some.")
+@click.option(
+    "--set",
+    "fields",
+    multiple=True,
+    metavar="[RECIPE.]FIELD=VALUE",
+    help="With --data: set a field of one recipe, or of every recipe that has it; may be repeated.",
+)
 @click.option("--data", type=FILE, help="Public data to compare on, as dpsparse fit reads it.")
 @target_option
 @click.option("--task", type=click.Choice(["classification", "regression"]), help="What is predicted.")
@@ -66,6 +76,7 @@ def bench(
     scale: Scale,
     plot: Path | None,
     methods: tuple[str, ...],
+    fields: tuple[str, ...],
     data: Path | None,
     target: str | None,
     task: str | None,
@@ -92,6 +103,8 @@ def bench(
       dpsparse bench 000-figure-1 --scale quick --plot figure.svg
       dpsparse bench --recipe mine.py --recipe dp_ight --recipe auto --data mine.npz \\
           --task regression --feature-bound 1 --target-bound 2 --sparsity 5
+      dpsparse bench --recipe dp_ight --recipe dp_ight@paper --set dp_ight@paper.steps=20 --data mine.npz \\
+          --task classification --row-norm 1
     """
     from ..report.bench.study import find_study, studies
 
@@ -106,6 +119,8 @@ def bench(
         return
     if (name is None) == (data is None):
         raise Refusal("give the name of a study, or --recipe and --data. dpsparse bench --list shows the studies.")
+    if fields and name is not None:
+        raise Refusal("--set belongs to --recipe and --data. A study NAME has settings of its own.")
     if plot is not None and name is None:
         raise Refusal("--plot draws the figure of a study NAME; results on data of one's own have none.")
     prepare: list[Path] = []
@@ -113,6 +128,7 @@ def bench(
     if name is not None:
         named = find_study(name).at_scale(scale)
         study, runs = named, named.runs
+        _check_data(named)
     else:
         assert data is not None
         settings: dict[str, object] = {
@@ -123,7 +139,7 @@ def bench(
         }
         if target_bound is not None:
             settings["target_bound"] = target_bound
-        study, prepare = _own(data, target, task, methods, epsilons or (0.5, 1.0, 2.0, 4.0), seeds, settings)
+        study, prepare = _own(data, target, task, methods, fields, epsilons or (0.5, 1.0, 2.0, 4.0), seeds, settings)
         runs = study.name
     out.mkdir(exist_ok=True)
     check_folder(out)
@@ -145,6 +161,7 @@ def _own(
     target: str | None,
     task: str | None,
     methods: tuple[str, ...],
+    fields: tuple[str, ...],
     epsilons: tuple[float, ...],
     seeds: int,
     settings: dict[str, object],
@@ -172,8 +189,40 @@ def _own(
         else:
             names.append(recipes.get(method).name)
     chosen = tuple(dict.fromkeys(names))
-    study = OwnData(data, chosen, tuple(epsilons), seeds, task, settings, target, files=tuple(files))
+    made = _with_fields(chosen, fields)
+    study = OwnData(data, chosen, tuple(epsilons), seeds, task, settings, target, files=tuple(files), made=made)
     return study, files
+
+
+def _check_data(study: ScaledStudy) -> None:
+    """Say which files are missing; without any data there is nothing to run."""
+    missing = study.missing()
+    listed = "".join(f"\n  {line}" for line in missing)
+    if not study.cells():
+        raise Refusal(
+            f"{study.name} has no runs, since its data are missing. Set DPSPARSE_DATA to a folder with:{listed}"
+        )
+    if missing:
+        click.echo(f"Left out, since DPSPARSE_DATA has no such file:{listed}", err=True)
+
+
+def _with_fields(methods: tuple[str, ...], given: tuple[str, ...]) -> dict[str, Recipe]:
+    """The recipes with fields that were set."""
+    from .. import recipes
+
+    known = {method: {field.name for field in dataclasses.fields(recipes.get(method))} for method in methods}
+    wanted: dict[str, list[str]] = {}
+    for text in given:
+        place, sign, value = text.partition("=")
+        of, _, field = place.rpartition(".")
+        if of and of not in known:
+            raise Refusal(f"--set {place}: {of!r} is not among the recipes that are compared: {', '.join(methods)}.")
+        takers = [of] if of else [method for method in methods if field in known[method]]
+        if not takers:
+            raise Refusal(f"no recipe that is compared has a field {field!r}.")
+        for method in takers:
+            wanted.setdefault(method, []).append(f"{field}{sign}{value}")
+    return {method: recipes.make(set_fields(method, texts, None)) for method, texts in wanted.items()}
 
 
 def _run(study: Study, journal: Path, processes: int, prepare: list[Path], quiet: bool) -> Results:
@@ -189,7 +238,7 @@ def _print(study: Study, results: Results, table: Path, as_json: bool) -> None:
     from ..report.bench.results import table as lines
 
     if as_json:
-        decided = {str(claim): results.verdict(claim) for claim in study.claims()}
+        decided = {str(claim): results.verdict(claim) for claim in study.claims() if results.gap(claim)[2]}
         print_json({"study": study.name, "private": False, "rows": list(results.rows()), "verdicts": decided})
         return
     echo(f"{study.title}. Data and noise are seeded: NOT private.")

@@ -116,7 +116,7 @@ def plan(
         raise Refusal("survival fits are not planned yet: SparseSurvival has no forecast. Leave --task survival out.")
     model = make_estimator(n_rows=n_rows, n_features=width, **options)
     if dictionary is not None and dictionary.unit is not None:
-        from ..core.unit_words import PERSON
+        from ..core.checks import PERSON
 
         model.set_params(unit=PERSON)
     found = model.plan(n_rows=n_rows, n_features=n_features, sparse=sparse, **known)

@@ -8,9 +8,11 @@ from textwrap import fill
 
 import click
 
+from .exits import Refusal
+from .fit import tell
 from .options import json_option
 from .output import echo, print_json
-from .settings import default_of, types_of
+from .settings import default_of, theory_constants, types_of
 
 #: The usual choice, and what it picks from.
 PICKED = ("auto", "tables", "select_polish", "dual_averaging")
@@ -36,20 +38,33 @@ def _list(lines: dict[str, str]) -> None:
 
 @click.command()
 @click.argument("name", required=False)
+@click.option("--from-theory", "theory", is_flag=True, help="The settings of its theorem for CONSTANTS, NAME=VALUE.")
+@click.argument("constants", nargs=-1, metavar="[CONSTANTS]...")
 @json_option
-def recipes(name: str | None, as_json: bool) -> None:
+def recipes(name: str | None, theory: bool, constants: tuple[str, ...], as_json: bool) -> None:
     """List the recipes, or describe the recipe NAME.
 
     A description says what it does, its fields for --set with types and defaults, and its papers.
+
+    With --from-theory, the fields that the theorem of its paper prescribes for public constants. To fit with them,
+    taking what is not given from declared bounds: --recipe NAME@paper.
 
     \b
     Examples:
       dpsparse recipes
       dpsparse recipes dp_gcd
+      dpsparse recipes dp_sgd --from-theory n_rows=10000 n_features=50 epsilon=1 delta=1e-6 lipschitz=2 radius=3
       dpsparse fit trial.csv --recipe dp_gcd --set rule=gs-q --set steps=20 ...
     """
     from .. import recipes as known
 
+    if constants and not theory:
+        raise Refusal(f"{constants[0]} is a constant of a theorem. Ask for its settings: --from-theory.")
+    if theory:
+        if name is None:
+            raise Refusal("--from-theory prints the settings of a recipe. Name one: dpsparse recipes lists them.")
+        _print_theory(name, constants, as_json)
+        return
     if name is None:
         lines = {one: plain_words(known.describe(one).splitlines()[0]) for one in known.names()}
         if as_json:
@@ -82,7 +97,32 @@ def recipes(name: str | None, as_json: bool) -> None:
         echo("\nPapers:")
     for paper in cited:
         echo(f"  {paper}")
+    if hasattr(kind, "from_theory"):
+        echo(
+            f"\nWith the settings of its theorem: --recipe {kind.name}@paper, and dpsparse recipes {kind.name} --from-theory."
+        )
     echo("\nThe guarantee, with its mathematics, is in the documentation, and in Python in help(dpsparse.recipes).")
+
+
+def _print_theory(name: str, constants: tuple[str, ...], as_json: bool) -> None:
+    """The settings of a theorem, as options of fit."""
+    import warnings
+
+    from .. import recipes as known
+    from ..recipes.printed import prescribe
+    from ..recipes.registry import settings
+
+    of = known.get(name.removesuffix("@paper"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = tell
+        made = settings(prescribe(of, theory_constants(of, constants)))
+    chosen = {field.name: made[field.name] for field in fields(of) if made[field.name] != default_of(field)}
+    if as_json:
+        print_json({"recipe": of.name, "constants": list(constants), "fields": chosen})
+        return
+    words = {field: str(value).lower() if isinstance(value, bool) else value for field, value in chosen.items()}
+    echo(" ".join([f"--recipe {of.name}", *(f"--set {field}={value}" for field, value in words.items())]))
 
 
 #: Stands for a formula that a terminal cannot show.

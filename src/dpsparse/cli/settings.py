@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
@@ -19,19 +19,24 @@ if TYPE_CHECKING:
 
 #: Words for types, as users know them.
 WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}
+#: What options with NAME=VALUE take.
+NAMED = {"--set": "FIELD=VALUE, such as steps=20", "--from-theory": "NAME=VALUE, such as n_rows=10000"}
 TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 
 
 def types_of(kind: type, field: Field[Any]) -> tuple[type, ...]:
     """Plain types that a field takes; empty for one that cannot be typed on a command line."""
-    hint = get_type_hints(kind).get(field.name)
+    return plain_types(get_type_hints(kind).get(field.name))
+
+
+def plain_types(hint: object) -> tuple[type, ...]:
+    """The plain types among those of an annotation."""
     parts = getattr(hint, "__args__", (hint,))
     return tuple(part for part in (bool, int, float, str, type(None)) if part in parts)
 
 
-def typed(kind: type, field: Field[Any], text: str) -> object:
-    """The value that a text stands for; refused where the field takes no such thing."""
-    taken = types_of(kind, field)
+def typed(option: str, taken: tuple[type, ...], text: str) -> object:
+    """The value that a text stands for; refused where no such thing is taken."""
     if type(None) in taken and text.lower() in ("none", "auto" if str not in taken else "none"):
         return None
     if bool in taken and text.lower() in TRUTHS:
@@ -45,9 +50,34 @@ def typed(kind: type, field: Field[Any], text: str) -> object:
     if str in taken:
         return text
     words = [WORDS[one] for one in taken if one in WORDS]
-    raise Refusal(
-        f"--set {field.name}: {' or '.join(words) or 'nothing that can be typed here'} was expected, got {text!r}."
-    )
+    raise Refusal(f"{option}: {' or '.join(words) or 'nothing that can be typed here'} was expected, got {text!r}.")
+
+
+def assigned(option: str, given: Sequence[str], known: Mapping[str, tuple[type, ...]], owner: str) -> dict[str, Any]:
+    """Values by name from texts NAME=VALUE."""
+    chosen: dict[str, Any] = {}
+    for text in given:
+        key, sign, value = text.partition("=")
+        if not sign:
+            raise Refusal(f"{option} takes {NAMED[option]}, got {text!r}.")
+        if key not in known:
+            close = difflib.get_close_matches(key, known, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            raise Refusal(
+                f"{owner} has no {'field' if option == '--set' else 'constant'} {key!r}.{hint} It has {', '.join(known) or 'none'}."
+            )
+        chosen[key] = typed(f"{option} {key}", known[key], value)
+    return chosen
+
+
+def theory_constants(of: type[Recipe], given: Sequence[str]) -> dict[str, Any]:
+    """Constants of a recipe's theorem."""
+    from ..recipes.printed import constants_of
+
+    if not hasattr(of, "from_theory"):
+        raise Refusal(f"no theorem prescribes settings of recipe {of.name!r}.")
+    known = {name: plain_types(hint) for name, hint in constants_of(of).items()}
+    return assigned("--from-theory", given, known, f"the theorem of recipe {of.name!r}")
 
 
 def set_fields(name: str, given: Sequence[str], auxiliary: Path | None) -> str | Recipe:
@@ -58,16 +88,7 @@ def set_fields(name: str, given: Sequence[str], auxiliary: Path | None) -> str |
         return name
     kind = recipes.get(name)
     known = {field.name: field for field in fields(kind)}
-    chosen: dict[str, Any] = {}
-    for text in given:
-        key, sign, value = text.partition("=")
-        if not sign:
-            raise Refusal(f"--set takes FIELD=VALUE, such as steps=20, got {text!r}.")
-        if key not in known:
-            close = difflib.get_close_matches(key, known, n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
-            raise Refusal(f"recipe {name!r} has no field {key!r}.{hint} It has {', '.join(known) or 'none'}.")
-        chosen[key] = typed(kind, known[key], value)
+    chosen = assigned("--set", given, {n: types_of(kind, one) for n, one in known.items()}, f"recipe {name!r}")
     if auxiliary is not None:
         if "auxiliary" not in known:
             raise Refusal(f"--auxiliary belongs to recipes with public rows, and {name!r} takes none.")

@@ -106,7 +106,7 @@ def form(
     return keep
 
 
-def family(protocol: Any, members: Callable[[], tuple[type, ...]]) -> None:
+def family(protocol: object, members: Callable[[], tuple[type, ...]]) -> None:
     """Name the records that stand for a protocol; `members` is called when the first of them is read."""
     _FAMILIES[protocol] = members
 
@@ -140,7 +140,7 @@ def write(value: object) -> Any:
     raise FormError(f"a {type(value).__name__}{' that is not finite' * isinstance(value, float)} has no stored form.")
 
 
-def write_record(record: Any) -> dict[str, Any]:
+def write_record(record: object) -> dict[str, Any]:
     """The fields of a record, each as its hint says."""
     own, known = _fields(cast(Any, type(record)))
     given = {name: getattr(record, name) for name in known}
@@ -159,7 +159,7 @@ def _write_as(hint: Any, value: Any) -> Json:
     return cast(Json, write(value))
 
 
-def canonical_json(content: Any) -> str:
+def canonical_json(content: object) -> str:
     """One text for equal content: sorted keys, no spaces, floats by their shortest exact digits."""
     return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
@@ -167,7 +167,7 @@ def canonical_json(content: Any) -> str:
 # ------------------------------------------------------------------------------------------------ reading
 
 
-def read(kind: type[T], content: Any, where: str) -> T:
+def read(kind: type[T], content: object, where: str) -> T:
     """The record of a kind; `where` begins the words about what is wrong.
 
     Raises
@@ -179,6 +179,8 @@ def read(kind: type[T], content: Any, where: str) -> T:
 
 def _read(kind: Any, content: Any, where: str, depth: int) -> Any:
     _need(depth <= DEPTH, where, "is nested too deep")
+    if hasattr(get_origin(kind), "__value__"):  # numpy 2.5 and newer: NDArray is an alias by a type statement
+        kind = get_origin(kind).__value__[get_args(kind)]
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
         return _read_said(inner[0], inner[1], content, where, depth)
@@ -263,7 +265,7 @@ def _read_record(kind: type, content: Any, where: str, depth: int) -> Any:
         raise FormError(f"{where} does not hold together.") from None
 
 
-def _read_union(kinds: tuple[Any, ...], content: Any, where: str, depth: int) -> Any:
+def _read_union(kinds: tuple[Any, ...], content: object, where: str, depth: int) -> Any:
     if content is None and type(None) in kinds:
         return None
     tagged = {own.word: (own.tag, k) for k in kinds if (own := _FORMS.get(k, _Form())).tag}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from .unit_words import ROW
+from .checks import ROW
 
 Vector = NDArray[np.float64]
 

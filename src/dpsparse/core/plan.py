@@ -249,6 +249,13 @@ class Ask:
         total = math.fsum(schedule)
         return tuple(self.share * v / (total * self.draws) for v in schedule)
 
+    @property
+    def rate(self) -> float:
+        """The part of the rows that is expected to answer a turn; in the local model, of the people."""
+        if isinstance(self.rows, OncePerPerson):
+            return self.rows.reports / self.times
+        return self.rows.rate if isinstance(self.rows, PoissonRows) else 1.0
+
     def repeated(self, times: int) -> Ask:
         """The ask of `times` models on the same rows, each at the same price."""
         if isinstance(self.rows, OncePerPerson):
@@ -323,7 +330,7 @@ def _choice(value: object, name: str) -> Any:
     raise PrivacyError(f"a plan holds public {name!r} of type {type(value).__name__}, which has no stored form.")
 
 
-def _read_public(content: Any, where: str) -> dict[str, Any]:
+def _read_public(content: object, where: str) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise FormError(f"{where} must be an object.")
     return {name: _public_value(value, where) for name, value in content.items()}

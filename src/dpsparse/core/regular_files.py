@@ -7,16 +7,20 @@ import json
 import math
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from .errors import DataError
+from .private_files import PLAIN, known
 
 #: Bytes read at once.
 CHUNK = 2**20
+#: Failures that another way of writing would meet again.
+_FULL = (errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 def open_regular(path: str | os.PathLike[str], most: int, what: str) -> IO[bytes]:
@@ -34,7 +38,7 @@ def open_regular(path: str | os.PathLike[str], most: int, what: str) -> IO[bytes
     path = Path(path)
     try:
         _refuse_others(os.stat(path), path, what)
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+        handle = os.open(path, os.O_RDONLY | PLAIN | known("O_NONBLOCK"))
     except FileNotFoundError:
         raise FileNotFoundError(f"{path} was expected to be {what}, but it does not exist. Check the path.") from None
     except PermissionError:
@@ -115,32 +119,74 @@ def write_whole(
 
 @contextmanager
 def open_whole(
-    path: str | os.PathLike[str], rights: int, check: Callable[[Path], None] | None = None
+    path: str | os.PathLike[str],
+    rights: int,
+    check: Callable[[Path], None] | None = None,
+    *,
+    replace: bool = True,
 ) -> Iterator[IO[bytes]]:
     """The same for bytes that are written piece by piece; where an error comes, nothing is there.
 
     Where the system can, the file has no name while it is written, so that nothing is left of it if
-    the process is killed.
+    the process is killed. Without `replace`, a file that another process made at this path in the
+    meantime stays, and what was written here is gone.
     """
     target = Path(path)
     part = target.parent / f".{target.name[:100]}-{secrets.token_hex(8)}.part"
-    handle, named = _unnamed(target.parent, rights), False
-    if handle is None:
-        handle, named = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, rights), True
+    handle = _unnamed(target.parent, rights)
+    named = handle is None
     try:
-        with os.fdopen(handle, "w+b") as file:
+        with os.fdopen(_new(part, rights) if handle is None else handle, "w+b") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
             if check is not None:
                 check(target)
-            if not named:  # by an absolute path, so that the folder descriptor that linkat needs does not matter
-                os.link(f"/proc/self/fd/{file.fileno()}", part.absolute(), src_dir_fd=file.fileno())
-        os.replace(part, target)
+            if not named:
+                named = _give_name(file, part if replace else target, part, rights)
+        if named and replace:
+            os.replace(part, target)
+        elif named:
+            _claim(part, target)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
     sync_folder(target.parent)
+
+
+def _new(path: Path, rights: int) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | PLAIN, rights)
+
+
+def _give_name(file: IO[bytes], wanted: Path, part: Path, rights: int) -> bool:
+    """Name a file that has no name yet; returns whether it is at `part` now, and not where it belongs already."""
+    try:  # an absolute path, so that the folder descriptor that linkat needs does not matter
+        os.link(f"/proc/self/fd/{file.fileno()}", wanted.absolute(), src_dir_fd=file.fileno())
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno in _FULL:
+            raise
+        file.seek(0)  # a file system that makes files without names, and gives them none
+        with os.fdopen(_new(part, rights), "wb") as copy:
+            shutil.copyfileobj(file, copy)
+            copy.flush()
+            os.fsync(copy.fileno())
+        return True
+    return wanted == part
+
+
+def _claim(part: Path, target: Path) -> None:
+    """Move a complete file to a free path; where another process was first, its file stays."""
+    try:
+        os.link(part, target)
+    except FileExistsError:
+        pass
+    except OSError:  # a file system without links: claim the name, then fill it
+        with suppress(FileExistsError):
+            os.close(_new(target, 0o600))
+            os.replace(part, target)
+    part.unlink(missing_ok=True)
 
 
 def _unnamed(folder: Path, rights: int) -> int | None:
@@ -148,7 +194,7 @@ def _unnamed(folder: Path, rights: int) -> int | None:
     if not hasattr(os, "O_TMPFILE") or not os.path.isdir("/proc/self/fd"):
         return None
     try:
-        return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, rights)
+        return os.open(folder, os.O_TMPFILE | os.O_RDWR | PLAIN, rights)
     except OSError as error:
         if error.errno in (errno.EISDIR, errno.EOPNOTSUPP, errno.ENOENT, errno.EINVAL):
             return None

@@ -82,7 +82,7 @@ class AskSummary:
     name: str
     times: Count
     draws: Count
-    noise: str
+    noise: Noise
     rate: float
     sensitivity: float
     scale: float
@@ -102,7 +102,7 @@ def ask_summaries(answers: Iterable[Receipt]) -> tuple[AskSummary, ...]:
             name=a.ask,
             times=k,
             draws=a.draws,
-            noise=str(a.noise),
+            noise=a.noise,
             rate=a.rate,
             sensitivity=a.sensitivity,
             scale=a.scale,

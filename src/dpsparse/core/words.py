@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from .attacker import in_percent
-from .plan import Noise
 
 if TYPE_CHECKING:
     from .statement import AskSummary, Statement
@@ -147,7 +146,7 @@ def _line(group: list[AskSummary]) -> str:
     first = group[0]
     what = {"mu": "sigma", "m": "sigma", "eta": "Gumbel scale"}.get(first.cost_name, "scale")
     draws = "" if first.draws == 1 else f" of {first.draws} draws each"
-    if Noise(first.noise).local:
+    if first.noise.local:
         people = "all people" if first.rate >= 1 else f"one part in {round(1 / first.rate)} of the people"
         return (
             f"{sum(a.times for a in group)} x {first.name}: reports randomised by each person ({first.noise}), "

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ..report.content import Report
     from .linear import SparseLinear
-    from .model_card import ModelCard
+    from .summary import ModelCard
 
 
 #: Curves that a notebook shows.
@@ -82,7 +82,7 @@ class StatementMixin:
 
         Markdown with the front matter that model hubs read, or JSON by the ending ``.json``.
         """
-        from .model_card import card_of
+        from .summary import card_of
 
         if "statement_" not in vars(self):
             raise AttributeError("there is no model card yet: fit the estimator first.")

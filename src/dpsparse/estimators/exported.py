@@ -25,7 +25,7 @@ from ..io.onnx_steps import MISSING_PACKAGES, Node, OnnxStep, as_double, operato
 from ..queries.losses import KnownLink, Loss, Poisson, mean_of
 from ..rows import refuse_missing
 from ..rows.margins import served
-from ..rows.missing import AT_PREDICTION
+from ..rows.records import AT_PREDICTION
 from ..rows.row_bounds import RowBounds
 from ..rows.shapes import Basis
 from .input_checks import read_source

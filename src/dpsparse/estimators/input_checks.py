@@ -21,15 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core import Adjacency, DataError
-from ..core.unit_words import PERSON, ROW, unit_name
+from ..core.checks import PERSON, ROW, unit_name
 from ..fitting import FitRequest
 from ..io.scikit import BaseEstimator
 from ..rows.cells import ROUNDED_FROM
-from ..rows.file_records import FileRecords
+from ..rows.file_records import ClusterRecords, FileRecords
 from ..rows.records import Records, cell_numbers, suppress_messages
+from ..rows.units import read_units
 
 
-def open_rows_in_files(X: Any, y: Any, request: FitRequest) -> tuple[Any, Any]:
+def open_rows_in_files(X: object, y: object, request: FitRequest) -> tuple[Any, Any]:
     """Rows and targets of files where X is a path, a pattern or rows in files; otherwise both as they are.
 
     Parameters
@@ -55,9 +56,40 @@ def open_rows_in_files(X: Any, y: Any, request: FitRequest) -> tuple[Any, Any]:
 
 #: What is said where units cannot be sorted.
 UNITS_IN_MEMORY = (
-    "on a cluster units are taken by fit of SparseRegressor and SparseClassifier alone, without intervals, for "
-    "collections of Dask. Bring the rows to one machine: to its memory, or to its disk."
+    "on a cluster units are taken by SparseRegressor and SparseClassifier without intervals, PrivateScaler, pipelines "
+    "of these, and private_score, for frames and arrays of Dask and frames of Spark. Bring the rows to one machine: to "
+    "its memory, or to its disk."
 )
+
+
+def with_ids(X: Any, y: Any, units: Any) -> tuple[Any, Any, Any]:
+    """Rows, targets and ids; rows on a cluster are opened unit by unit, with the targets beside them.
+
+    Parameters
+    ----------
+    X, y : anything that `fit` takes
+    units : array-like, name of a column of X, or None
+        The id of each row. Ids of rows on a cluster that are opened already stay with them.
+    """
+    if units is None or isinstance(X, ClusterRecords):
+        return X, y, units
+    from ..rows.hosts import clusters
+
+    if clusters.is_spread(X):
+        return *clusters.open_cluster_rows(X, y, units=units), units
+    X, units = without_column(X, units)
+    return X, y, units
+
+
+def rows_of_units(source: Records, units: object) -> Records:
+    """The same rows, of which those with one id are one record; as they are without ids."""
+    if units is None:
+        return source
+    if source.spread is None:
+        return source.by_unit(read_units(units, source.shape[0]))
+    if source.spread.units is None:
+        raise DataError(UNITS_IN_MEMORY)
+    return source
 
 
 def without_column(X: Any, units: Any) -> tuple[Any, Any]:
@@ -77,7 +109,7 @@ def without_column(X: Any, units: Any) -> tuple[Any, Any]:
     return X.drop(columns=[units]) if hasattr(X, "iloc") else X.drop(units), ids
 
 
-def open_clusters(X: Any, y: Any = None) -> tuple[Any, Any]:
+def open_clusters(X: object, y: object = None) -> tuple[Any, Any]:
     """Rows on a cluster where X is an array or frame of Dask, or a frame of Spark; otherwise both as they are.
 
     Parameters
@@ -97,7 +129,7 @@ def target_kind(request: FitRequest) -> str:
     return "numbers" if request.classes.dtype.kind in "biuf" else "texts"
 
 
-def read_source(estimator: BaseEstimator, X: Any, *, reset: bool, adjacency: Adjacency | None = None) -> Records:
+def read_source(estimator: BaseEstimator, X: object, *, reset: bool, adjacency: Adjacency | None = None) -> Records:
     """Rows as a user brought them; sets or compares `n_features_in_` and, for data frames, `feature_names_in_`.
 
     Parameters
@@ -148,7 +180,7 @@ def _read_names(estimator: BaseEstimator, source: Records, *, reset: bool) -> No
         )
 
 
-def read_vector(estimator: BaseEstimator, y: Any, rows: int) -> NDArray[np.generic]:
+def read_vector(estimator: BaseEstimator, y: object, rows: int) -> NDArray[np.generic]:
     """Targets as they came, one for each row.
 
     A list becomes an array of numbers where that changes none of them, otherwise one of objects: no
@@ -195,7 +227,7 @@ def refuse_numbers_for_labels(y: NDArray[np.generic]) -> None:
             ) from None
 
 
-def _vector(y: Any) -> NDArray[Any]:
+def _vector(y: object) -> NDArray[Any]:
     try:
         if hasattr(y, "to_numpy"):
             return np.asarray(y.to_numpy())
@@ -204,7 +236,7 @@ def _vector(y: Any) -> NDArray[Any]:
         return np.array(None)
 
 
-def _listed(y: Any) -> Any:
+def _listed(y: object) -> Any:
     """A list as an array: of numbers if all are and floats hold them, otherwise of the objects themselves."""
     try:
         found = np.asarray(y)

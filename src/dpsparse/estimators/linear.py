@@ -12,9 +12,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..core import DataError, Statement
+from ..core.checks import PERSON, ROW
 from ..core.facts import Vector
 from ..core.public_draws import repeatable
-from ..core.unit_words import PERSON, ROW
 from ..fitting import FitRequest, FitResult, Targets, fit, plan_fit, read_targets, refuse_rows_brought
 from ..fitting.counts import checked_columns, warn_of_unread
 from ..fitting.statement import MADE_ROWS, void
@@ -28,10 +28,9 @@ from ..queries.losses import user_defined
 from ..recipes import built_in
 from ..rows import Records, read_bounds, refuse_missing
 from ..rows.declared import ColumnBounds, declared_bounds
-from ..rows.hosts.clusters import open_cluster_rows
 from ..rows.margins import served
-from ..rows.missing import AT_PREDICTION
-from ..rows.units import read_units
+from ..rows.records import AT_PREDICTION
+from .arguments import FitArguments
 from .display import StatementMixin
 from .input_checks import (
     UNITS_IN_MEMORY,
@@ -40,7 +39,8 @@ from .input_checks import (
     read_vector,
     refuse_fit_arguments,
     refuse_numbers_for_labels,
-    without_column,
+    rows_of_units,
+    with_ids,
 )
 from .intervals import Intervals
 from .other_libraries import INSTEAD, unknown_arguments
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from .effects import Effects
 
 
-class SparseLinear(ShapesMixin, StatementMixin, BaseEstimator):  # type: ignore[misc]
+class SparseLinear(ShapesMixin, StatementMixin, FitArguments, BaseEstimator):  # type: ignore[misc]
     """Base of both estimators; not for direct use."""
 
     ledger = LedgerArgument()
@@ -185,7 +185,7 @@ class SparseLinear(ShapesMixin, StatementMixin, BaseEstimator):  # type: ignore[
         known = None if names is None else tuple(map(str, names))
         return replace(request, feature_bound=feature_bound, row_norm=row_norm, carried=own, names=known)
 
-    def plain_bounds(self) -> dict[str, object]:
+    def plain_bounds(self) -> dict[str, Any]:
         """Bounds of a fitted model as numbers, where they were given by name, by an object, or by the rows."""
         feature_bound, row_norm = vars(self).get("_rows_bounds", (self.feature_bound, self.row_norm))
         if feature_bound is not None and not isinstance(feature_bound, int | float | tuple | list | np.ndarray):
@@ -239,9 +239,7 @@ class SparseLinear(ShapesMixin, StatementMixin, BaseEstimator):  # type: ignore[
         if target is not None and y is not None:
             raise TypeError("the target was given twice, as y and as target. Leave one of them out.")
         y = target if y is None else y
-        X, units = without_column(X, units)
-        if units is not None:
-            X, y = open_cluster_rows(X, y, units=units)
+        X, y, units = with_ids(X, y, units)
         request, source, targets = self.read_rows(X, y)
         request, terms = read_terms(request, given, targets)
         source = source if terms is None else source.with_terms(terms)
@@ -266,11 +264,9 @@ class SparseLinear(ShapesMixin, StatementMixin, BaseEstimator):  # type: ignore[
                 )
             return request, source
         word = PERSON if request.unit == ROW else request.unit
-        if source.spread is not None:
-            if source.spread.units is None or request.intervals is not None:
-                raise DataError(UNITS_IN_MEMORY)
-            return replace(request, unit=word), source
-        return replace(request, unit=word), source.by_unit(read_units(units, source.shape[0]))
+        if source.spread is not None and request.intervals is not None:
+            raise DataError(UNITS_IN_MEMORY)
+        return replace(request, unit=word), rows_of_units(source, units)
 
     def __sklearn_clone__(self) -> Self:
         """A clone, which counts its fits together with those of this estimator: see `RepeatedFits`."""

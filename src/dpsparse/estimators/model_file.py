@@ -14,11 +14,12 @@ import numpy as np
 
 from .. import recipes
 from ..core import Budget, DataError
-from ..core.codec import FormError, write
+from ..core.codec import FormError, read, write
 from ..core.errors import PrivacyError
 from ..core.facts import Facts
 from ..core.plain import Json, to_json
 from ..core.regular_files import open_regular, write_whole
+from ..fitting.request import read_loss
 from ..io.dictionary import Dictionary
 from ..ledger import PAYING
 from ..queries import losses
@@ -108,14 +109,15 @@ def model_of(content: ModelContent) -> SparseLinear:
     from .classifier import SparseClassifier
     from .regressor import SparseRegressor
 
-    known = {"SparseClassifier": SparseClassifier, "SparseRegressor": SparseRegressor}
+    known: dict[str, type[SparseLinear]] = {"SparseClassifier": SparseClassifier, "SparseRegressor": SparseRegressor}
     params = {name: value for name, value in content.params.items() if name not in PAYING}
     if isinstance(params.get("recipe"), dict):
         params["recipe"] = _recipe(params["recipe"])
     if isinstance(params.get("loss"), dict):
         params["loss"] = losses.restored_loss(params["loss"])
+    read_loss(params.get("loss"), classes=content.class_ == "SparseClassifier")
     if isinstance(params.get("budget"), dict):
-        params["budget"] = Budget(**params["budget"])
+        params["budget"] = read(Budget, params["budget"], "the budget")
     for name in CLASS_TERMS:
         if isinstance(params.get(name), list):
             params[name] = dict(params[name])

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 #: By argument: what it is called or does here.
 INSTEAD = {
@@ -57,17 +54,3 @@ def unknown_arguments(kind: type, names: Iterable[str], known: Iterable[str]) ->
         hint = f" Did you mean {close[0]!r}?" if close else f" help({kind.__name__}) lists the arguments."
         said.append(f"{kind.__name__} has no argument {name!r}.{hint}")
     return " ".join(said)
-
-
-def explain_arguments(init: Callable[..., None]) -> Callable[..., None]:
-    """Answer arguments that a constructor does not have with what to use here; its signature stays as it is."""
-    known = [name for name in inspect.signature(init).parameters if name != "self"]
-
-    @functools.wraps(init)
-    def checked(self: Any, *args: Any, **given: Any) -> None:
-        unknown = [name for name in given if name not in known]
-        if unknown:
-            raise TypeError(unknown_arguments(type(self), unknown, known))
-        init(self, *args, **given)
-
-    return checked

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from os import PathLike
-from typing import TYPE_CHECKING, Self
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ..core import Budget
 from ..core.facts import Vector
-from ..fitting import FitRequest, FitResult, Seed, read_loss
+from ..fitting import FitRequest, FitResult, read_loss
 from ..io.scikit import RegressorMixin
-from ..ledger import Ledger
-from ..queries.losses import Loss, mean_of
-from ..recipes import Recipe
+from ..queries.losses import mean_of
+from .arguments import explain_arguments
 from .linear import SparseLinear
-from .other_libraries import explain_arguments
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
+@explain_arguments
+@dataclass(eq=False, repr=False)
 class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
     """Sparse linear regression under differential privacy.
 
@@ -166,91 +165,10 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
     [0, 3]
     """
 
-    @explain_arguments
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        *,
-        budget: Budget | None = None,
-        sparsity: int | None = None,
-        row_norm: float | None = None,
-        feature_bound: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None,
-        feature_center: ArrayLike | None = None,
-        target_bound: float | None = None,
-        target_center: float = 0.0,
-        recipe: str | Recipe = "auto",
-        loss: Loss | str | None = None,
-        penalty: str = "l2",
-        alpha: float = 0.0,
-        l1_ratio: float = 0.5,
-        box: float | None = None,
-        adjacency: str = "replace-one",
-        n_rows: int | None = None,
-        fit_intercept: bool = True,
-        start: ArrayLike | None = None,
-        keep_path: bool = False,
-        noise: str = "lattice",
-        ledger: Ledger | str | None = None,
-        dataset: str | None = None,
-        label: str | None = None,
-        run_id: str | None = None,
-        resume: str | PathLike[str] | None = None,
-        accept: tuple[str, ...] = (),
-        on_missing: str = "refuse",
-        check_bounds: float | None = None,
-        check_cells: float | None = None,
-        intervals: str | None = None,
-        interval_target: str = "mean",
-        unit: str | None = None,
-        shapes: str | Mapping[str | int, str] = "line",
-        groups: Sequence[Sequence[str | int]] | None = None,
-        weight_bound: float | None = None,
-        offset_bound: tuple[float, float] | None = None,
-        memory_limit: str | int | None = None,
-        random_state: Seed = None,
-        verbose: bool = False,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.budget = budget
-        self.sparsity = sparsity
-        self.row_norm = row_norm
-        self.feature_bound = feature_bound
-        self.feature_center = feature_center
-        self.target_bound = target_bound
-        self.target_center = target_center
-        self.recipe = recipe
-        self.loss = loss
-        self.penalty = penalty
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.box = box
-        self.adjacency = adjacency
-        self.n_rows = n_rows
-        self.fit_intercept = fit_intercept
-        self.start = start
-        self.keep_path = keep_path
-        self.noise = noise
-        self.ledger = ledger
-        self.dataset = dataset
-        self.label = label
-        self.run_id = run_id
-        self.resume = resume
-        self.accept = accept
-        self.on_missing = on_missing
-        self.check_bounds = check_bounds
-        self.check_cells = check_cells
-        self.intervals = intervals
-        self.interval_target = interval_target
-        self.unit = unit
-        self.shapes = shapes
-        self.groups = groups
-        self.weight_bound = weight_bound
-        self.offset_bound = offset_bound
-        self.memory_limit = memory_limit
-        self.random_state = random_state
-        self.verbose = verbose
+    _: KW_ONLY
+    target_bound: float | None = None
+    target_center: float = 0.0
+    interval_target: str = "mean"
 
     def request(self) -> FitRequest:
         """The arguments as one frozen, checked record: what `dpsparse.fitting` prepares and runs. Reads no data."""
@@ -279,7 +197,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         low, high = self._ends(X, level)
         return self._within_range(low), self._within_range(high)
 
-    def plain_bounds(self) -> dict[str, object]:
+    def plain_bounds(self) -> dict[str, Any]:
         """Also those of the target, which a step before the model may have learned."""
         bound, center = self._target_range()
         return {**super().plain_bounds(), "target_bound": bound, "target_center": center}

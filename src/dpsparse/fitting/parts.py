@@ -11,8 +11,8 @@ from ..algorithms.interval_clips import Pilot
 from ..algorithms.intervals import SplitIntervals, most_coefficients
 from ..algorithms.one_step import Flag, Step
 from ..core import Adjacency, AssumptionError, Budget, Noise, Plan, PoissonRows, SplitRule
+from ..core.checks import ROW
 from ..core.facts import Vector
-from ..core.unit_words import ROW
 from ..queries.kinds import Indices
 from ..queries.losses import Logistic, Squared
 from ..recipes import Auto, SelectPolish, built_in

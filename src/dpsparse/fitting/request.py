@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from .. import recipes
 from ..core import Adjacency, AssumptionError, Budget, BudgetError, PrivacyError, checks
+from ..core.checks import ROW, unit_name
 from ..core.facts import LARGEST_SIZE, SMALLEST_SIZE, Facts, Penalty, Vector
-from ..core.unit_words import ROW, unit_name
 from ..ledger import Ledger, check_ledger
 from ..oracles import Resume
 from ..queries.losses import Logistic, Loss, Squared, named_loss, proven, target_of
 from ..rows.bounds import read_bounds, read_center, read_target_bound
 from ..rows.declared import ColumnBounds
-from ..rows.missing import CHOICES
+from ..rows.records import CHOICES
 from ..rows.shapes import Basis
 from .shapes import Groups, read_groups, read_shapes
 
@@ -233,7 +233,7 @@ class FitRequest:
     offset_range: tuple[float, float] | None = None
 
     @classmethod
-    def read(cls, arguments: Mapping[str, object], *, classifies: bool) -> Self:
+    def read(cls, arguments: Mapping[str, Any], *, classifies: bool) -> Self:
         """Check the arguments of an estimator, as its ``get_params(deep=False)`` gives them."""
         given = dict(arguments)
         recipe = recipes.make(given["recipe"])
@@ -241,9 +241,9 @@ class FitRequest:
         check_ledger(ledger, given["dataset"], given["label"], given["run_id"])
         request = cls(
             classifies=classifies,
-            epsilon=given["epsilon"],  # type: ignore[arg-type]
-            delta=given["delta"],  # type: ignore[arg-type]
-            budget=budget,  # type: ignore[arg-type]
+            epsilon=given["epsilon"],
+            delta=given["delta"],
+            budget=budget,
             sparsity=None if sparsity is None else checks.whole(sparsity, "sparsity"),
             row_norm=given["row_norm"],
             feature_bound=given["feature_bound"],
@@ -253,26 +253,24 @@ class FitRequest:
             recipe=recipe,
             loss=read_loss(given["loss"], classes=classifies),
             penalty=_penalty(given),
-            adjacency=Adjacency.named(given["adjacency"]),  # type: ignore[arg-type]
-            n_rows=given["n_rows"],  # type: ignore[arg-type]
+            adjacency=Adjacency.named(given["adjacency"]),
+            n_rows=given["n_rows"],
             classes=_classes(given.get("classes")),
             fit_intercept=bool(given["fit_intercept"]),
             start=given["start"],
             keep_path=bool(given["keep_path"]),
-            noise=check_noise_kind(given["noise"], given["random_state"])  # type: ignore[arg-type]
-            if recipe.private
-            else "lattice",
-            ledger=None if given["dataset"] is None else Ledger.of(ledger),  # type: ignore[arg-type]
-            dataset=given["dataset"],  # type: ignore[arg-type]
-            label=given["label"],  # type: ignore[arg-type]
-            run_id=given["run_id"],  # type: ignore[arg-type]
-            resume=Resume.of(given.get("resume"), given["dataset"], given["run_id"]),  # type: ignore[arg-type]
-            accept=tuple(given["accept"]),  # type: ignore[arg-type]
+            noise=check_noise_kind(given["noise"], given["random_state"]) if recipe.private else "lattice",
+            ledger=None if given["dataset"] is None else Ledger.of(ledger),
+            dataset=given["dataset"],
+            label=given["label"],
+            run_id=given["run_id"],
+            resume=Resume.of(given.get("resume"), given["dataset"], given["run_id"]),
+            accept=tuple(given["accept"]),
             on_missing=checks.one_of(given["on_missing"], "on_missing", CHOICES),
             check_bounds=_check_share(given["check_bounds"], "check_bounds", recipe),
             check_cells=_check_share(given["check_cells"], "check_cells", recipe),
             memory_limit=_memory_limit(given["memory_limit"]),
-            random_state=given["random_state"],  # type: ignore[arg-type]
+            random_state=given["random_state"],
             verbose=bool(given["verbose"]),
             intervals=_intervals(given.get("intervals")),
             interval_target=checks.one_of(given.get("interval_target", "mean"), "interval_target", INTERVAL_TARGETS),
@@ -380,7 +378,7 @@ def _check_share(share: object, name: str, recipe: recipes.Recipe) -> float | No
     return checked if recipe.private else None
 
 
-def _penalty(given: Mapping[str, object]) -> Penalty:
+def _penalty(given: Mapping[str, Any]) -> Penalty:
     kind, box = checks.one_of(given["penalty"], "penalty", PENALTIES), given["box"]
     if kind == "box" and not (checks.is_number(box) and box > 0):
         raise ValueError(f"penalty='box' needs box=b with b > 0, got {box!r}.")
@@ -388,7 +386,7 @@ def _penalty(given: Mapping[str, object]) -> Penalty:
         kind=kind,
         alpha=checks.non_negative(given["alpha"], "alpha"),
         l1_ratio=checks.fraction(given["l1_ratio"], "l1_ratio", ends=True),
-        box=box,  # type: ignore[arg-type]
+        box=box,
     )
 
 

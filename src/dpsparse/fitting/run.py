@@ -8,18 +8,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..algorithms.interval_clips import Pilot
-from ..core import PrivacyError, Receipt, Statement
+from ..core import PrivacyError, Statement
 from ..core.facts import Vector
 from ..oracles import GuardedOracle, refuse_violations
 from ..queries.kinds import Oracle, Path
 from ..recipes import built_in
-from ..rows.data_split import DataSplit
 from ..rows.lattice import Lattice
 from ..rows.records import Records
 from ..rows.row_bounds import RowBounds
+from ..rows.sampling import DataSplit
 from ..rows.shapes import Basis
 from ..rows.units import Units
 from .counts import UNREAD, UnreadShares, ask_clipped, ask_unread, checked_columns, clipping_notes
+from .drawn import Drawn
 from .parts import Inference, InferenceResult, in_user_units, nothing_selected
 from .prepare import FitPlan
 from .session import OpenOracle, Rows, Session, current_opener
@@ -63,8 +64,7 @@ class _Solved:
 
     w: Vector
     path: Path | None
-    receipts: list[Receipt]
-    choices: Sequence[str]
+    drawn: Drawn
     unread: tuple[Vector, float] | None
     clipped: tuple[Vector, float] | None
     pilot: Pilot | None
@@ -101,14 +101,14 @@ def run(
         first, split = inference.first, _split(inference, opened, Records.of(X).units)
     columns = checked_columns(request.check_cells, X)
     solved = [_solve(first, X, y if split is None else split.targets(y, 0), opened, opener, inference) for y in targets]
-    answers = [answer for one in solved for answer in one.receipts]
+    drawn = [one.drawn for one in solved]
     inferred = None
     if inference is not None and split is not None:
         [only], [y] = solved, targets
         inferred, more = _infer(inference, only.pilot, X, split.targets(y, 1), opened, opener)
+        drawn += more
         asked = request.sparsity
         inferred = replace(inferred, asked=None if asked is None or asked <= inference.intervals.most else asked)
-        answers = [*(replace(answer, part="first") for answer in answers), *more]
     scale = prepared.facts.scale
     shift, height = _shift_and_height(first)
     models = [coefficients_of(w, shift, height, scale) for one in solved for w in np.atleast_2d(one.w.T)]
@@ -123,10 +123,9 @@ def run(
     models = [(with_monotone(request.basis, coef), intercept) for coef, intercept in models]
     said = replace(draft, notes=(*notes, *draft.notes))
     used = np.any([coef != 0 for coef, _ in models], axis=0)
-    chosen = [branch for one in solved for branch in one.choices]
     return FitResult(
         models=tuple(models),
-        statement=with_size(complete(said, answers, opened.payment, chosen), prepared, used),
+        statement=with_size(complete(said, drawn, opened.payment), prepared, used),
         bounds=prepared.row_bounds,
         paths=tuple(one.path.rescaled(scale) for one in solved if one.path is not None),
         joint=solved[-1].w.ndim > 1,
@@ -151,7 +150,12 @@ def _solve(
         raise PrivacyError(
             f"the solver left priced asks unused: {oracle.unused_turns}. A plan must ask for what it prices."
         )
-    return _Solved(w, path, oracle.receipts, oracle.choices, unread, clipped, pilot)
+    drawn = _drawn(prepared, oracle, "" if inference is None else "first", ended=nothing)
+    return _Solved(w, path, drawn, unread, clipped, pilot)
+
+
+def _drawn(prepared: FitPlan, oracle: Oracle, part: str, *, ended: bool = False) -> Drawn:
+    return Drawn(oracle.receipts, prepared.of_one_model or prepared.plan, oracle.choices, part, ended)
 
 
 def _split(inference: Inference, opened: Session, units: Units | None) -> DataSplit:
@@ -162,15 +166,14 @@ def _split(inference: Inference, opened: Session, units: Units | None) -> DataSp
 
 def _infer(
     inference: Inference, pilot: Pilot | None, X: Rows, y: Vector, opened: Session, opener: OpenOracle
-) -> tuple[InferenceResult, list[Receipt]]:
+) -> tuple[InferenceResult, list[Drawn]]:
     """What part B says about the model of part A, and what was drawn for it."""
     if pilot is None:
         return nothing_selected(inference), []
     with opener(inference.second, X, y, opened) as oracle:
         step = inference.intervals.run(oracle, pilot)
     shift, _ = _shift_and_height(inference.second)
-    receipts = [replace(answer, part="second") for answer in oracle.receipts]
-    return in_user_units(inference, pilot, step, shift), receipts
+    return in_user_units(inference, pilot, step, shift), [_drawn(inference.second, oracle, "second")]
 
 
 def _shift_and_height(prepared: FitPlan) -> tuple[Vector, float]:

@@ -16,17 +16,18 @@ from numpy.typing import NDArray
 from ..accounting import Cost, PlanCost, PricedPlan, cost_of_units
 from ..accounting.costs.base import write_cost
 from ..accounting.random_stopping import RANDOM_STOPPING, SearchCost
-from ..core import AskSummary, Budget, Plan, Receipt, Statement
+from ..core import AskSummary, Budget, Plan, Statement
 from ..core.attacker import weaknesses
+from ..core.checks import ROW, unit_phrase
 from ..core.curves import gaussian_mu
 from ..core.participation import PUBLIC_FEATURES
 from ..core.release import versions
-from ..core.statement import SEEDED, ask_summaries
-from ..core.unit_words import ROW, unit_phrase
+from ..core.statement import SEEDED
 from ..ledger import Payment
 from ..queries.losses import Loss, user_defined
 from ..recipes import built_in
-from ..rows.missing import NOT_COVERED
+from ..rows.records import NOT_COVERED
+from .drawn import Drawn, summaries_of
 from .prepare import FitPlan
 
 SIMULATED = "the protocol was simulated on one machine, which held the rows"
@@ -101,7 +102,7 @@ def draft_fit(
         rho=math.inf if priced is None else priced.rho,
         mu=math.inf if priced is None else priced.mu,
         adjacency=adjacency,
-        unit=unit_of(prepared.plan, prepared.models, facts.unit),
+        unit=stated_unit(prepared.plan, prepared.models, facts.unit),
         recipe=recipe.name,
         loss=facts.loss,
         n_rows=facts.n_rows,
@@ -132,7 +133,7 @@ def one_id(unit: str) -> tuple[str, ...]:
     return () if unit == ROW else (ONE_ID.format(unit=unit),)
 
 
-def unit_of(plan: Plan, models: int, unit: str = ROW) -> str:
+def stated_unit(plan: Plan, models: int, unit: str = ROW) -> str:
     """The unit of privacy: who, and with how many reports."""
     if not plan.local:
         return unit_phrase(unit)
@@ -363,13 +364,15 @@ def state_best(draft: Statement, ran: Statement | None, loss: Loss, asks: tuple[
     return replace(said, assumptions=_once((*said.assumptions, SECRET)))
 
 
-def complete(
-    draft: Statement, answers: Iterable[Receipt], payment: Payment | None = None, chosen: Iterable[str] = ()
-) -> Statement:
-    """A draft with what was drawn, the branches that answers chose, and the entry of the ledger that paid for it."""
-    branches = ", ".join(dict.fromkeys(chosen))
+def complete(draft: Statement, drawn: Iterable[Drawn], payment: Payment | None = None) -> Statement:
+    """A draft with what was drawn, the branches that answers chose, and the entry of the ledger that paid for it.
+
+    Refuses answers that are not those that were paid.
+    """
+    whole = list(drawn)
+    branches = ", ".join(dict.fromkeys(branch for one in whole for branch in one.choices))
     notes = (*draft.notes, *([f"chosen by answers: {branches}"] if branches else []))
-    return charged_to(replace(draft, asks=ask_summaries(answers), notes=notes), payment)
+    return charged_to(replace(draft, asks=summaries_of(whole), notes=notes), payment)
 
 
 def with_size(statement: Statement, prepared: FitPlan, used: NDArray[np.bool_]) -> Statement:
@@ -388,9 +391,9 @@ def with_size(statement: Statement, prepared: FitPlan, used: NDArray[np.bool_]) 
     return replace(statement, notes=(*statement.notes, note))
 
 
-def complete_step(draft: Statement, answers: Iterable[Receipt], payment: Payment, n_rows: int) -> Statement:
+def complete_step(draft: Statement, drawn: Drawn, payment: Payment, n_rows: int) -> Statement:
     """The same for a step, on the number of rows that is public once it was answered."""
-    counted = replace(complete(draft, answers, payment), n_rows=n_rows, caveats=_strong(draft))
+    counted = replace(complete(draft, [drawn], payment), n_rows=n_rows, caveats=_strong(draft))
     return _weigh(counted)
 
 

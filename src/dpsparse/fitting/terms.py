@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from ..core import DataError, MissingValueError, Plan, checks
 from ..core.facts import LARGEST_SIZE, Vector
 from ..oracles import asks_of
-from ..rows.missing import AT_FIT, REFUSAL
-from ..rows.records import cell_numbers, suppress_messages
+from ..rows.records import AT_FIT, REFUSAL, cell_numbers, suppress_messages
 from ..rows.row_terms import RowTerms
 from .request import FitRequest
 from .targets import Targets

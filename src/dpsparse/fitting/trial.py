@@ -81,7 +81,7 @@ def trial_run(prepared: FitPlan) -> None:
     trial = replace(prepared, solver=solver)
     draft = draft_fit(prepared, secure=False)
     first, second = synthetic_rows(prepared)
-    tape = Tape()
+    tape = RecordedRun()
     told = _run(trial, draft, first, tape.record)
     if tape.kept:
         raise _refusal(
@@ -98,7 +98,7 @@ def trial_run(prepared: FitPlan) -> None:
             )
 
 
-class Tape:
+class RecordedRun:
     """What the first run was answered, and whether somebody keeps an oracle."""
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class Tape:
     def replay(self, oracle: Oracle) -> Oracle:
         """Say it again; the rows are there, and nobody asks them."""
         assert self.first is not None
-        return self.watch(ReplayOracle(oracle, self.first.tape))
+        return self.watch(ReplayOracle(oracle, self.first.tape, self.first.receipts))
 
     def watch(self, oracle: Oracle) -> Oracle:
         """Notice whether it is still there afterwards."""

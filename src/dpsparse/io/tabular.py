@@ -38,6 +38,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..core.errors import DataError
+from ..core.private_files import PLAIN
 from ..rows.cells import GAPS, ROUNDED_FROM, cell_number
 from .labels import Texts
 
@@ -216,7 +217,7 @@ def text_in(path: Path, *columns: str) -> DataError:
     return DataError(f"{path}: {named} expected to hold numbers, but {verb}.")
 
 
-def is_number_type(kind: Any) -> bool:
+def is_number_type(kind: object) -> bool:
     """Whether an Arrow type is one of numbers."""
     import pyarrow as pa
 
@@ -437,7 +438,7 @@ class ThreadedFile(io.RawIOBase):
 
     def __init__(self, file: IO[bytes]) -> None:
         super().__init__()
-        self._handle = os.dup(file.fileno()) if PREAD else os.open(file.name, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        self._handle = os.dup(file.fileno()) if PREAD else os.open(file.name, os.O_RDONLY | PLAIN)
         self.position = 0
         weakref.finalize(self, os.close, self._handle)
 

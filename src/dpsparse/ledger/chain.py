@@ -20,7 +20,7 @@ import json
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from ..core.codec import canonical_json
 from ..core.errors import LedgerError, LedgerTamperedError
@@ -288,3 +288,29 @@ class Chain:
         """Whether the event with this number and hash is part of the chain."""
         text = f"SELECT hash FROM {EVENTS} WHERE number = {self._mark}"
         return [tuple(row) for row in self._execute(text, (number,))] == [(known,)]
+
+
+T = TypeVar("T")
+
+
+class Store(Protocol):
+    """Where a chain lives: what SQLite and PostgreSQL have in common."""
+
+    def read(self, action: Callable[[Chain], T]) -> T:
+        """Run an action on a consistent view. A ledger that is missing is an error."""
+        ...
+
+    def write(self, action: Callable[[Chain], T]) -> T:
+        """Run an action in an exclusive transaction: durable when this returns, undone if an exception leaves it.
+
+        The action may be run again where a transaction failed and is known to have left nothing.
+        """
+        ...
+
+    def found(self) -> None:
+        """Make an empty ledger if it does not exist; never touches one that is there."""
+        ...
+
+    def damage(self) -> list[str]:
+        """What is wrong with the tables themselves."""
+        ...

@@ -11,21 +11,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from ..accounting.costs.base import Cost, write_cost
 from ..accounting.costs.unit import unit_of
 from ..accounting.filters import Charge
 from ..core.adjacency import Adjacency
+from ..core.checks import ROW
 from ..core.codec import canonical_json
 from ..core.errors import BudgetError, BudgetExceededError, LedgerError, LedgerNotWrittenError, RunRepeatedError
-from ..core.unit_words import ROW
-from .chain import Chain
+from .chain import Chain, Store
 from .entries import STATUS
 from .names import is_seeded
 from .reservation import Reservation
 from .state import State, entry_events, latest, replayed
-from .store import Store
+
+T = TypeVar("T")
+
 
 #: How often a reservation is tried again because the ledger changed while it was priced.
 ATTEMPTS = 20

@@ -26,6 +26,7 @@ from typing import Any, TypeVar
 
 from ..accounting.price_store import OFF, caches
 from ..core.errors import LedgerNotWrittenError
+from ..core.private_files import open_private
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -154,7 +155,7 @@ def write_checkpoint(
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if generation is None:
             path.unlink(missing_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+        os.close(open_private(path))
         if not _ours(path):
             return None
         with closing(_opened(path)) as connection:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
 
 from ..accounting.costs.base import Cost
+from ..core.checks import unit_name
 from ..core.errors import LedgerError, LedgerNotWrittenError
-from ..core.unit_words import unit_name
 from .address import Address, FileAddress, default_address, read_address
 from .chain import VERSION, Chain, Event, Head
 from .charging import Request, charge, present
@@ -113,7 +114,6 @@ class Ledger:
         return f"Ledger({self._address.shown!r})"
 
     def _repr_html_(self) -> str:
-        from .page import ledger_content
 
         return ledger_content(self)
 
@@ -363,3 +363,26 @@ class Ledger:
     def _state_and_bills(self, dataset: str) -> tuple[State, Bills]:
         name = dataset_name(dataset)
         return self._store().read(lambda chain: (latest(chain, name), Bills.of(chain, name)))
+
+
+HEAD = "".join(f"<th>{word}</th>" for word in ("dataset", "total", "used", "left", "entries"))
+
+
+def ledger_content(ledger: Ledger) -> str:
+    """All datasets of a ledger; where it cannot be read, its name and why. Addresses are shown without passwords."""
+    name = html.escape(repr(ledger))
+    try:
+        rows = [
+            (
+                dataset,
+                ledger.total(dataset),
+                ledger.spent(dataset),
+                ledger.remaining(dataset),
+                len(ledger.entries(dataset)),
+            )
+            for dataset in ledger.datasets()
+        ]
+    except LedgerError as error:
+        return f"<div><p>{name}</p><p>{html.escape(str(error))}</p></div>"
+    body = "".join(f"<tr>{''.join(f'<td>{html.escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<div><p>{name}</p><table><tr>{HEAD}</tr>{body}</table></div>"

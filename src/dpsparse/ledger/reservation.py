@@ -8,10 +8,9 @@ from datetime import UTC, datetime
 from typing import Self
 
 from ..core.errors import LedgerError, LedgerNotWrittenError
-from .chain import Chain, Event
+from .chain import Chain, Event, Store
 from .entries import STATUS
 from .state import MAY_FOLLOW, entry_events, latest, replayed
-from .store import Store
 
 #: What is known of an entry if an event could not be written: by event, and by what the attempt left.
 _KNOWN = {

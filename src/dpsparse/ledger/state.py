@@ -25,9 +25,9 @@ from ..accounting.costs.base import Cost
 from ..accounting.filters import KINDS, PARTS, Charge, Filter, filter_costs, filters_of, portion
 from ..core.adjacency import Adjacency
 from ..core.budget import Budget
+from ..core.checks import ROW
 from ..core.codec import Record, canonical_json, form, write
 from ..core.errors import BudgetError, LedgerError, LedgerTamperedError
-from ..core.unit_words import ROW
 from .chain import NOTHING, SEE, Chain, Event
 from .checkpoint import EVERY, Stored, checkpoint_path, read_checkpoint, write_checkpoint
 

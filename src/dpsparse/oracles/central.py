@@ -35,12 +35,11 @@ from ..core.statement import Receipt
 from ..core.threads import run_in_thread, thread_count
 from ..queries.kinds import Indices, PerturbedMinimum, Query, Released, RidgeMinimum, Select, SupportVotes
 from ..queries.losses import Loss, guard
-from ..queries.minimisers import MinimiserSpec, perturbed_minimum, ridge_minimum
+from ..queries.minimisers import MinimiserSpec, finished_name, perturbed_minimum, ridge_minimum
 from ..queries.rules import CHOICES, SUMS, Charge, SumSpec, candidates_of, scores_of, votes
 from ..rows.hosts import Host
 from ..rows.shard import Shard
-from .base import ChargedOracle
-from .gate import Gate, PaymentLike, ProgressCallback
+from .gate import ChargedOracle, Gate, PaymentLike, ProgressCallback
 from .noise_info import PricedNoise
 
 #: Numbers of an answer from which on its noise is drawn in another thread: below, starting it takes as long.
@@ -106,7 +105,7 @@ class CentralOracle(ChargedOracle):
         """Noise of an answer to a query: of the last one as it was drawn, of any other as it would be."""
         last = self._last
         if last is not None and last.query is question and (last.ask.name, last.turn) == (ask, turn):
-            return self.terms.deviation_of(last.scale, last.ask, turn)
+            return self.terms.deviation_of(last.scale, last.ask, last.divisor)
         return self.terms.deviation(question, ask, turn)
 
     def take_branch(self, branch: str) -> None:
@@ -198,9 +197,7 @@ class CentralOracle(ChargedOracle):
         tilt = gaussian_tilt(spec.size, charge.scale, self._randomness)
         values = perturbed_minimum(charge, self._shards, self._loss, tilt, spec.tolerance)
         self.receipts.append(charge.receipt)
-        finished = Receipt(
-            f"{charge.ask.name}, its rounding", Noise.GAUSSIAN, 1, 1.0, spec.rounded_sensitivity, spec.scale
-        )
+        finished = Receipt(finished_name(charge.ask.name), Noise.GAUSSIAN, 1, 1.0, spec.rounded_sensitivity, spec.scale)
         return self._publish(finished, spec, values)
 
     def _publish(self, receipt: Receipt, spec: MinimiserSpec, values: Vector) -> Vector:

@@ -15,8 +15,7 @@ from ..queries.kinds import Indices, Query, Released, Select, SupportVotes
 from ..queries.losses import Loss
 from ..queries.rules import CHOICES, MINIMA, SUMS, Charge, candidates_of, exact_sum, scores_of, votes
 from ..rows.hosts import Host
-from .base import ChargedOracle
-from .gate import Gate, PaymentLike, ProgressCallback
+from .gate import ChargedOracle, Gate, PaymentLike, ProgressCallback
 from .noise_info import ZeroNoise
 
 

@@ -101,6 +101,11 @@ class GuardedOracle(Oracle):
         return self.__inner.unused_turns
 
     @property
+    def choices(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Those of the oracle."""
+        return self.__inner.choices
+
+    @property
     def receipts(self) -> list[Receipt]:
         """A copy of the list."""
         return list(self.__inner.receipts)

@@ -36,8 +36,7 @@ from ..queries.rules import Charge, contributions
 from ..rows.hosts import Host
 from ..rows.shard import Shard
 from ..rows.single_records import PIECE_ENTRIES, PublicRows, private_targets
-from .base import ChargedOracle
-from .gate import Gate, PaymentLike, ProgressCallback, TurnNoise
+from .gate import ChargedOracle, Gate, PaymentLike, ProgressCallback, TurnNoise
 
 Randomiser = TwoPoint | Piecewise | RandomisedResponse | PrivUnit | LocalGaussian
 

@@ -147,13 +147,10 @@ class PricedNoise:
         """How a sum is counted, or that of a selection; of a query that has been answered for a synthetic record."""
         of = query.of if type(query) is Select else query
         spec = measure(of, self.lattice) if type(of) in SUMS else None
-        if self.loss is not None:
-            self._trials.of(query, self._try_out)
+        loss = self.loss
+        if loss is not None:
+            self._trials.of(query, lambda query: try_out(query, spec, self._absent, loss))
         return spec
-
-    def _try_out(self, query: Query) -> None:
-        assert self.loss is not None
-        try_out(query, self._absent, self.loss)
 
     @property
     def plan(self) -> Plan:
@@ -176,7 +173,7 @@ class PricedNoise:
         if self.lattice.facts.by_unit:
             refuse_rows_alone(type(query.of) if type(query) is Select else type(query))
         cost, relation, facts = self.priced.cost(ask.name, turn), self.priced.budget.relation, self.lattice.facts
-        kind, strength, divisor = type(query), cost.strength, self.divisor(ask.name, turn)
+        kind, strength, divisor = type(query), cost.strength, cost.sampling_rate * facts.n_rows
         spec: Any = None
         if kind in SUMS:
             spec = self._spec(query)
@@ -227,8 +224,8 @@ class PricedNoise:
         if paid.noise not in (Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN, Noise.LAPLACE):
             raise TypeError(f"the noise of ask {ask!r}, {str(paid.noise)!r}, has no standard deviation in an answer.")
         scale = self.sensitivity(self._spec(question), paid) / cost.strength
-        return self.deviation_of(scale, paid, turn)
+        return self.deviation_of(scale, paid, self.divisor(ask, turn))
 
-    def deviation_of(self, scale: float, ask: Ask, turn: int) -> float:
-        """Standard deviation in an answer of noise of this scale in its sum."""
-        return (math.sqrt(2) if ask.noise is Noise.LAPLACE else 1.0) * scale / self.divisor(ask.name, turn)
+    def deviation_of(self, scale: float, ask: Ask, divisor: float) -> float:
+        """Standard deviation in an answer of noise of this scale in its sum, which is divided by a number."""
+        return (math.sqrt(2) if ask.noise is Noise.LAPLACE else 1.0) * scale / divisor

@@ -117,6 +117,7 @@ class ReplayOracle(Oracle):
         self._gate.take_branch(branch)
         self.plan = self._gate.terms.plan
         self._terms = self._terms.branch(branch)
+        self.choices = (*self.choices, branch)
 
     def deviation(self, question: Query, ask: str, turn: int) -> float:
         """Public noise, as it was priced."""

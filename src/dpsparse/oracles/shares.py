@@ -47,8 +47,7 @@ from ..queries.losses import Loss, guard
 from ..queries.rules import SUMS
 from ..rows.hosts import Host
 from ..rows.lattice import Lattice
-from .base import ChargedOracle
-from .gate import Gate, PaymentLike, ProgressCallback, check_plan
+from .gate import ChargedOracle, Gate, PaymentLike, ProgressCallback, check_plan
 from .noise_info import PricedNoise
 
 Integers = NDArray[np.int64]
@@ -102,9 +101,9 @@ class SharedNoise(PricedNoise):
         """Refuse what sites cannot make noise for in shares."""
         check_shareable(self.plan)
 
-    def deviation_of(self, scale: float, ask: Ask, turn: int) -> float:
+    def deviation_of(self, scale: float, ask: Ask, divisor: float) -> float:
         """With the shares of all sites."""
-        return math.sqrt(self.spare) * super().deviation_of(scale, ask, turn)
+        return math.sqrt(self.spare) * super().deviation_of(scale, ask, divisor)
 
 
 class NoiseShare:

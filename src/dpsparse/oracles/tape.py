@@ -46,7 +46,7 @@ from ..core.release import difference
 from ..queries.kinds import Gradient, Query, Released
 from ..queries.losses import Squared
 from ..rows.hosts import Host
-from .base import ChargedOracle
+from .gate import ChargedOracle
 from .noise_info import exact_charge
 from .replay import PassingOracle
 from .tape_file import Answer, End, Frame, Header, Section, TapeFile, Token

@@ -26,6 +26,7 @@ import numpy as np
 
 from ..core.codec import Count, canonical_json, read, write
 from ..core.errors import ResumeError, RetryLaterError
+from ..core.private_files import lock, open_private, read_at, write_at
 from ..core.regular_files import parse_json, sync_folder
 from ..core.statement import Receipt
 
@@ -162,11 +163,7 @@ class TapeFile:
         self._last, self._end, self._broken = last, self._end + len(content), False
 
     def _write(self, content: bytes) -> None:
-        place = self._end
-        while content:
-            written = os.pwrite(self._handle, content, place)
-            content, place = content[written:], place + written
-        os.fsync(self._handle)
+        write_at(self._handle, content, self._end)
 
     def close(self) -> None:
         """Let another process have the file."""
@@ -193,18 +190,18 @@ def read_frames(handle: int, path: Path) -> Iterator[Frame]:
     """Whole records; refuses a file that was edited or is damaged anywhere but in its last record."""
     size, last, place = os.fstat(handle).st_size, b"", 0
     while place + HEAD <= size:
-        head = _bytes(handle, HEAD, place)
+        head = read_at(handle, HEAD, place)
         if head[FRAME.size :] != _digest(last, head[: FRAME.size])[:CHECK]:
-            if any(_bytes(handle, size - place, place)):  # zeros: a power cut, before they were written
+            if any(read_at(handle, size - place, place)):  # zeros: a power cut, before they were written
                 raise _damaged(path)
             return
         described, numbers = FRAME.unpack(head[: FRAME.size])
         end = place + HEAD + described + numbers + DIGEST
         if end > size:
             return
-        content = _bytes(handle, end - DIGEST - place, place)
+        content = read_at(handle, end - DIGEST - place, place)
         last = _digest(last, content)
-        if last != _bytes(handle, DIGEST, end - DIGEST):
+        if last != read_at(handle, DIGEST, end - DIGEST):
             if end < size:
                 raise _damaged(path)
             return
@@ -224,14 +221,6 @@ def _stored(before: bytes, record: Record, data: bytes) -> tuple[bytes, bytes]:
 
 def _digest(before: bytes, content: bytes) -> bytes:
     return hashlib.sha256(before + content).digest()
-
-
-def _bytes(handle: int, count: int, place: int) -> bytes:
-    parts = []
-    while count and (part := os.pread(handle, min(count, 2**30), place)):
-        parts.append(part)
-        count, place = count - len(part), place + len(part)
-    return b"".join(parts)
 
 
 def _record(said: bytes, numbers: int, path: Path) -> Any:
@@ -257,14 +246,10 @@ def _reason(error: OSError) -> str:
 
 
 def _locked(path: Path) -> int:
-    try:
-        import fcntl
-    except ImportError:
-        raise ResumeError("this system has no file locks, so no run can be resumed. Leave resume=None.") from None
     with refusals(path):
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        handle = open_private(path)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(handle, wait=False)
             sync_folder(path.parent)
         except BlockingIOError:
             os.close(handle)

@@ -77,17 +77,14 @@ def check_centre(centre: Vector, size: int) -> None:
 
 
 def away(support: Indices, centre: Vector, shard: Shard) -> Iterator[tuple[Vector, Vector, Block]]:
-    """Centred rows on a support and their norms, block by block; zero for absent records."""
+    """Centred rows on a support and their norms, block by block; zero for absent records.
+
+    Norms are finite: a row beyond floats is as long as the largest of them, and is shrunk to nothing.
+    """
     check_centre(centre, support.size)
     check_support(support, shard.facts.n_features, "features")
-    for x, block in zip(shard.columns(support), shard.blocks, strict=True):
-        centred, alive = np.empty_like(x, order="F"), block.present
-        squares = np.zeros(alive.size)
-        with np.errstate(over="ignore"):
-            for i, centre_i in enumerate(centre):
-                centred[:, i] = (x[:, i] - centre_i) * alive
-                squares += centred[:, i] ** 2
-        yield centred, _lengths(squares), block
+    for (centred, norms), block in zip(shard.centred(support, centre), shard.blocks, strict=True):
+        yield centred, norms, block
 
 
 def away_by_pieces(support: Indices, centre: Vector, shard: Shard) -> Iterator[tuple[Vector, Vector]]:
@@ -109,12 +106,7 @@ def away_by_pieces(support: Indices, centre: Vector, shard: Shard) -> Iterator[t
             with np.errstate(over="ignore"):
                 squares = np.square(centred)  # summed one column after the other, as above
                 squares = np.cumsum(squares, axis=1, out=squares)[:, -1]
-            yield centred, _lengths(squares)
-
-
-def _lengths(squares: Vector) -> Vector:
-    """Norms, finite: a row beyond floats is as long as the largest of them, and is shrunk to nothing."""
-    return np.asarray(np.minimum(np.sqrt(squares), np.finfo(float).max))
+            yield centred, np.minimum(np.sqrt(squares), np.finfo(float).max)
 
 
 def seen(model: CentredModel, shard: Shard, loss: Loss) -> Iterator[RowView]:

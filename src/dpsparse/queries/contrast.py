@@ -11,26 +11,66 @@ clipped to :math:`\pm 2^{17}` units: rows do not extend beyond :math:`2^{16}`, s
 is a power of two for which a record stays within ``Lattice.record_units``. A record of which
 nothing counts has slope zero. Rows of a unit have whole factors within their weight of u, which sum to
 at most u.
+
+Correlations of clipped slopes with all features: sums that selections rank.
+
+Guarantee
+---------
+``Correlation``: a record adds :math:`c\,\mathrm{clip}(x, \pm e)` with :math:`|c| \le R`: coordinate
+j within :math:`R\min(B_j, e)`, norm within :math:`R\min(K_2, e\sqrt d)`; :math:`c` and the clipped
+row are whole numbers. Its movements are twice these when a record is replaced and once when one is
+added or removed, and scores follow as in `scores`. The clip of entries is rounded to whole units,
+at least one, and `Lattice.clipped_lattice` gives c so few units that a record stays within
+``Lattice.record_units``. Rows of a unit have whole factors within their weight of R, which sum to at most R.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from ..core.errors import PrivacyError
 from ..core.facts import Vector
-from ..rows.kernels.intervals import interval_scatter
+from ..rows.block import Block, owners
+from ..rows.kernels import products
+from ..rows.kernels.interface import Sums
+from ..rows.kernels.products import kernels_of
 from ..rows.lattice import Lattice
 from ..rows.shard import Shard
 from .centred import seen
-from .kinds import IntervalContrast
+from .kinds import Correlation, IntervalContrast
 from .losses import Loss
 from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec, check_bound
 from .table import SUMS, SumRule
 from .unit_sums import weighted_factors
+
+
+def interval_sums(block: Block, lattice: Lattice, factor: Vector, low: Vector, high: Vector) -> Sums:
+    r"""Sum over rows of :math:`c_i\,(2\,\mathrm{clip}(x_{ij}, l_j, u_j) - l_j - u_j)` for each feature j.
+
+    :math:`c_i` is the factor of a row and x its shifted entries; everything is in lattice units, and
+    the intercept column is left out. Computed as
+    :math:`2\sum c_i(\mathrm{clip}(x_{ij}) - l_j) - \sum c_i(u_j - l_j)`: partial sums of the first
+    sum are at most those of the widths, so they stay exact. An entry that a sparse row does not store
+    is minus the shift. All entries are first counted as if they were not stored, in one product; then
+    each stored entry adds its difference.
+    """
+    kind = float if lattice.exact else np.int64
+    if block.sparse:
+        which = block.x.indices
+        above = np.clip(block.x.data - lattice.shift[which], low[which], high[which]) - low[which]
+        absent = np.clip(-lattice.shift, low, high) - low
+        change = (above - absent[which]) * factor[owners(block.x)]
+        mended = np.bincount(which, weights=change, minlength=lattice.facts.n_features)
+        head = mended.astype(kind) + (absent * factor.sum()).astype(kind)
+    else:
+        head = np.zeros(lattice.facts.n_features, dtype=kind)
+        run, rows = kernels_of(lattice, block.x), slice(0, block.y.size)
+        run.interval_scatter(block.x, factor, low, high, head, rows)
+    return np.asarray(2 * head - (factor.sum() * (high - low)).astype(kind))
+
 
 #: Ends of intervals are clipped to this many units.
 FARTHEST = 2.0**17
@@ -80,7 +120,7 @@ def contrast_part(question: IntervalContrast, spec: SumSpec, shard: Shard, loss:
     for view in seen(question.model, shard, loss):
         with np.errstate(over="ignore"):
             factor = weighted_factors(view.slopes / (question.slope / units), units, view.block)
-        total[: low.size] += interval_scatter(view.block, shard.lattice, factor, low, high)
+        total[: low.size] += interval_sums(view.block, shard.lattice, factor, low, high)
     return total
 
 
@@ -91,8 +131,47 @@ def contrast_exact(question: IntervalContrast, shards: Sequence[Shard], loss: Lo
         low, high = (ends / shard.lattice.unit for ends in (question.lower, question.upper))
         for view in seen(question.model, shard, loss):
             slope = np.clip(view.slopes, -question.slope, question.slope)
-            total[: low.size] += interval_scatter(view.block, shard.lattice, slope, low, high) / (high - low)
+            total[: low.size] += interval_sums(view.block, shard.lattice, slope, low, high) / (high - low)
     return total
 
 
 SUMS[IntervalContrast] = SumRule(contrast_measure, contrast_part, contrast_exact, by_unit=True)
+
+
+def correlation_measure(question: Correlation, lattice: Lattice) -> SumSpec:
+    """Slopes times clipped entries."""
+    limit, units = lattice.clipped_lattice(check_bound(question.entry))
+    applied, slope, d = limit * lattice.unit, check_bound(question.slope), lattice.facts.n_features
+    bounds = np.minimum(lattice.coordinate_bounds, applied) * slope
+    bounds[d:] = 0.0
+    reach = Sensitivity(slope * min(lattice.norm_bound, applied * math.sqrt(d)), bounds)
+    return SumSpec(reach, lattice.unit * slope / units, limit * units, max(1, int(limit * units / RELEASE_UNITS)))
+
+
+def correlation_part(question: Correlation, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
+    """The integers of one shard; the coordinate of the intercept is zero."""
+    limit, units = shard.lattice.clipped_lattice(question.entry)
+    total = np.zeros(shard.facts.dimension, dtype=np.int64)
+    for block, slope in zip(shard.blocks, _clipped_slopes(question, shard, loss), strict=True):
+        factor = weighted_factors(slope / (question.slope / units), units, block)
+        total[: shard.facts.n_features] += products.entry_clipped_scatter(block, shard.lattice, factor, limit)
+    return total
+
+
+def correlation_exact(question: Correlation, shards: Sequence[Shard], loss: Loss) -> Vector:
+    """In floats; the clips, which are part of the query, stay."""
+    total = np.zeros(shards[0].facts.dimension)
+    for shard in shards:
+        limit = question.entry / shard.lattice.unit
+        for block, slope in zip(shard.blocks, _clipped_slopes(question, shard, loss), strict=True):
+            part = products.entry_clipped_scatter(block, shard.lattice, slope, limit)
+            total[: shard.facts.n_features] += part * shard.lattice.unit
+    return total
+
+
+def _clipped_slopes(question: Correlation, shard: Shard, loss: Loss) -> Iterator[Vector]:
+    for view in seen(question.model, shard, loss):
+        yield np.clip(view.slopes, -question.slope, question.slope)
+
+
+SUMS[Correlation] = SumRule(correlation_measure, correlation_part, correlation_exact, by_unit=True)

@@ -167,7 +167,10 @@ def gradient_part(question: ProjectedGradient, spec: SumSpec, shard: Shard, loss
             total += rows.unit_scatter(unit_factors(view.slopes, step, rows.squares, view.block), held)
             continue
         with np.errstate(over="ignore"):
-            total += rows.scatter(np.clip(np.trunc(view.slopes / step), -rows.factor_cap, rows.factor_cap))
+            factor = view.slopes / step
+        np.trunc(factor, out=factor)
+        np.minimum(factor, rows.factor_cap, out=factor)
+        total += rows.scatter(np.maximum(factor, -rows.factor_cap, out=factor))
     return total
 
 
@@ -201,8 +204,9 @@ def hessian_part(question: Hessian, spec: SumSpec, shard: Shard, loss: Loss) -> 
     size, units = question.model.frame.size, gram_units(shard.lattice)
     matrix = np.zeros((size, size), dtype=np.int64)
     for rows in _bent_rows(question, shard, loss, root=True):
-        whole = np.trunc(rows / (question.norm / units))
-        matrix += (whole.T @ whole).astype(np.int64)
+        rows /= question.norm / units
+        np.trunc(rows, out=rows)
+        matrix += (rows.T @ rows).astype(np.int64)
     return matrix[np.triu_indices(size)]
 
 
@@ -231,12 +235,12 @@ def _bent_rows(question: Hessian, shard: Shard, loss: Loss, *, root: bool = Fals
             factor *= np.sqrt(weight_of(view.block))
         for start in range(0, norms.size, PIECE_ROWS):
             piece = slice(start, start + PIECE_ROWS)
-            z = rows.z[piece].astype(float)
-            if rows.centre is not None:
-                z -= rows.centre
-            if question.model.frame.free:
-                z = np.column_stack([z, np.full(len(z), rows.on.height)])
-            yield z * factor[piece][:, None]
+            some, size = rows.z[piece], rows.z.shape[1]
+            z = np.empty((len(some), question.model.frame.size))
+            np.subtract(some, 0.0 if rows.centre is None else rows.centre, out=z[:, :size])
+            z[:, size:] = rows.on.height
+            z *= factor[piece][:, None]
+            yield z
 
 
 SUMS[Hessian] = SumRule(hessian_measure, hessian_part, hessian_exact, by_unit=True)

@@ -98,8 +98,7 @@ def entries(question: ColumnMeans, shard: Shard, loss: Loss) -> Iterator[Vector]
     wide = question.support.size > KEPT_COLUMNS
     rows = away_by_pieces if wide else away
     for x, lengths, *_ in rows(question.support, _means_centre(question), shard):
-        x *= (norm * SLACK / np.maximum(lengths, norm * SLACK))[:, None]
-        yield x
+        yield x * (norm * SLACK / np.maximum(lengths, norm * SLACK))[:, None]
 
 
 def means_part(question: ColumnMeans, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
@@ -183,8 +182,9 @@ def gram_part(question: Gram, spec: SumSpec, shard: Shard, loss: Loss) -> Intege
     units = gram_units(shard.lattice)
     matrix = np.zeros((question.support.size,) * 2, dtype=np.int64)
     for rows in _gram_rows(question, shard, root=True):
-        whole = np.trunc(rows / (question.norm / units))
-        matrix += (whole.T @ whole).astype(np.int64)
+        rows /= question.norm / units
+        np.trunc(rows, out=rows)
+        matrix += (rows.T @ rows).astype(np.int64)
     return matrix[np.triu_indices(question.support.size)]
 
 
@@ -206,9 +206,12 @@ def triangle(matrix: Vector) -> Vector:
 def _gram_rows(question: Gram, shard: Shard, *, root: bool = False) -> Iterator[Vector]:
     """Rows within the norm; with the root of their weights where they are of units."""
     limit = question.norm * SLACK
-    for centred, norms, block in away(question.support, question.centre, shard):
+    weighs = root and shard.facts.by_unit
+    wide = question.support.size > KEPT_COLUMNS and not weighs
+    rows_of = away_by_pieces if wide else away
+    for centred, norms, *block in rows_of(question.support, question.centre, shard):
         rows = centred * (limit / np.maximum(norms, limit))[:, None]
-        yield rows * np.sqrt(weight_of(block))[:, None] if root and shard.facts.by_unit else rows
+        yield rows * np.sqrt(weight_of(*block))[:, None] if weighs else rows
 
 
 SUMS[ResidualMean] = bounded_sum(residual_bound, residuals, "clipped mean")

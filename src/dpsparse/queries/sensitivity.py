@@ -17,6 +17,8 @@ from ..rows.lattice import Lattice
 
 #: Steps of the released lattice per bound on one record's norm.
 RELEASE_UNITS = 2.0**20
+#: Sums of fewer numbers are divided as integers at once: finding out whether floats hold them takes longer.
+FEW = 256
 
 Integers = NDArray[np.int64]
 Indices = NDArray[np.intp]
@@ -110,6 +112,8 @@ class SumSpec:
         divided as integers; either way the number is the same.
         """
         moved = total + self._half
+        if moved.size < FEW:
+            return np.asarray(moved // self.coarse, dtype=np.int64)
         if max(int(moved.max(initial=0)), -int(moved.min(initial=0))) < 2**53:
             found = moved / self.coarse
             return np.asarray(np.floor(found, out=found), dtype=np.int64)

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from ..core.adjacency import Adjacency
 from ..core.errors import PrivacyError
-from ..core.facts import Vector
+from ..core.facts import Projection, Vector
 from ..core.plan import PoissonRows
 from ..rows.lattice import Lattice
 from ..rows.row_terms import RowTerms
@@ -107,7 +107,7 @@ class SumSpecCache:
     Guarantee
     ---------
     What comes back is what `measure` gives for this query: it is kept with copies of all that it
-    was made from, and they are compared entry by entry.
+    was made from, and they are compared entry by entry. Frames are such copies themselves.
 
     Parameters
     ----------
@@ -144,18 +144,24 @@ def _parts(question: Asked, loose: frozenset[str]) -> list[Any]:
     found: list[Any] = [type(question)]
     for name in _names(type(question)) or ():
         value = getattr(question, name)
-        if _names(type(value)) is not None:
+        if type(value) is not Projection and _names(type(value)) is not None:
             found += _parts(value, loose if name in ("of", "score") else ITERATES)
+        elif name in loose:
+            found.append(() if isinstance(value, float) else np.shape(value))
         else:
-            found.append(np.shape(value) if name in loose else value)
+            found.append(value)
     return found
 
 
 def _same(a: object, b: object) -> bool:
-    """Whether two parts of a query are alike: types, numbers, arrays, shapes or None."""
-    if not isinstance(a, np.ndarray):
-        return a is b or (type(a) is type(b) and bool(a == b))
-    return isinstance(b, np.ndarray) and np.array_equal(a, b)
+    """Whether two parts of a query are alike: types, numbers, arrays, frames, shapes or None."""
+    if a is b and not isinstance(a, np.ndarray):  # arrays may hold what is not a number
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, np.ndarray):
+        return np.array_equal(a, b)  # type: ignore[arg-type]
+    return a.same(b) if isinstance(a, Projection) else bool(a == b)  # type: ignore[arg-type]
 
 
 def absent_record(lattice: Lattice) -> Shard:
@@ -169,19 +175,21 @@ def absent_record(lattice: Lattice) -> Shard:
     return Shard(lattice, [(x, np.full(1, np.nan), unread, starts, terms)])
 
 
-def try_out(question: Asked, shard: Shard, loss: Loss) -> None:
-    """Answer a query for a synthetic shard: what it refuses then costs no turn."""
+def try_out(question: Asked, spec: SumSpec | None, shard: Shard, loss: Loss) -> None:
+    """Answer a query for a synthetic shard: what it refuses then costs no turn.
+
+    `spec` is how its sum is counted, or that of a selection; None for a choice.
+    """
     if type(question) is Select:
-        try_out(question.of, shard, loss)
-        size = measure(question.of, shard.lattice).size
-        candidates_of(question, scores_of(question.score, np.zeros(size), shard.facts.free))
+        try_out(question.of, spec, shard, loss)
+        assert spec is not None
+        candidates_of(question, scores_of(question.score, np.zeros(spec.size), shard.facts.free))
     elif type(question) in CHOICES:
-        rule = CHOICES[type(question)]
-        rule.scores(question, rule.part(question, shard, loss))
+        choice = CHOICES[type(question)]
+        choice.scores(question, choice.part(question, shard, loss))
     else:
-        sampled = sum_rule(question).sampled
-        spec = measure(question, shard.lattice)
-        sum_rule(question).part(question, spec, shard, loss, *((None,) if sampled else ()))
+        rule = sum_rule(question)
+        rule.part(question, spec, shard, loss, *((None,) if rule.sampled else ()))
 
 
 def partial_sum(charge: Charge, shard: Shard, loss: Loss) -> Integers:

@@ -8,6 +8,24 @@ Guarantee
   a record is replaced, and by at most B when one is added or removed.
 * ``Count``: a record adds 1, so the sum moves by 1 when one is added or removed. When one is
   replaced it does not move; it is priced like the other, since no answer may have noise zero.
+
+How much of the rows was clipped.
+
+Guarantee
+---------
+A record adds three numbers in [0, 1], truncated to whole units, or nothing if it is absent. Two
+records differ by at most 1 in each of them, so the sums move by at most :math:`\sqrt3` in l2 norm
+and by 1 in each coordinate, whether a record is replaced, added or removed.
+
+How many cells of each column were not understood.
+
+Guarantee
+---------
+A record adds one bit for each of the m declared columns, or nothing if it is not in the part that
+is asked: a vector of the box :math:`[0, 1]^m`, to which `bounds` clips it. Two such vectors differ by
+at most 1 in each of m coordinates, so the sums move by at most :math:`\sqrt m` in l2 norm and by 1 in
+each coordinate, whether a record is replaced, added or removed. A record without a usable target
+still says which of its cells were not understood: that is what the query counts.
 """
 
 from __future__ import annotations
@@ -22,7 +40,7 @@ from ..core.facts import LARGEST_SIZE, SMALLEST_SIZE, Vector, in_range
 from ..rows.lattice import Lattice
 from ..rows.shard import Shard
 from .bounds import Bound, bounded_sum, interval
-from .kinds import Count, MeanLoss
+from .kinds import ClippedShare, Count, MeanLoss, Unread
 from .losses import Loss, classes_of, mean_of
 from .sensitivity import RELEASE_UNITS
 from .table import SUMS
@@ -88,3 +106,41 @@ def predicted(margin: Vector, loss: Loss, within: float) -> Vector:
 
 SUMS[MeanLoss] = bounded_sum(loss_bound, model_losses)
 SUMS[Count] = bounded_sum(lambda question, lattice: interval(0.0, 1.0, RELEASE_UNITS), presence, "any")
+
+
+#: Entries, rows and targets.
+NUMBERS = 3
+
+
+def clipped_bound(question: ClippedShare, lattice: Lattice) -> Bound:
+    """Three numbers in [0, 1]."""
+    if not lattice.facts.counts_clipped:
+        raise PrivacyError("these rows do not remember what was clipped: their facts do not say so.")
+    return Bound(np.zeros(NUMBERS), np.ones(NUMBERS), units=RELEASE_UNITS)
+
+
+def clipped_shares(question: ClippedShare, shard: Shard, loss: Loss) -> Iterator[Vector]:
+    """Which part of each record was clipped; zero for absent records."""
+    return (block.clipped * block.present[:, None] for block in shard.blocks if block.clipped is not None)
+
+
+SUMS[ClippedShare] = bounded_sum(clipped_bound, clipped_shares)
+
+
+def unread_bound(query: Unread, lattice: Lattice) -> Bound:
+    """Return the box with one number in [0, 1] for each column; refuse rows without these bits."""
+    columns = lattice.facts.counts_unread
+    if not columns:
+        raise PrivacyError("these rows do not remember which cells were not understood: their facts do not say so.")
+    return Bound(np.zeros(columns), np.ones(columns), units=RELEASE_UNITS)
+
+
+def unread_cells(query: Unread, shard: Shard, loss: Loss) -> Iterator[Vector]:
+    """Yield 1 for each column of a record whose cell was not understood, else 0."""
+    for block in shard.blocks:
+        if block.unread is None:  # facts say that rows remember it
+            raise PrivacyError("these rows do not remember which cells were not understood.")
+        yield np.unpackbits(block.unread, axis=1, count=shard.facts.counts_unread).astype(float)
+
+
+SUMS[Unread] = bounded_sum(unread_bound, unread_cells, "mean of all")

@@ -25,7 +25,8 @@ from .lasso import Lasso
 from .lazy_iht import LazyIHT
 from .ldp_iht import LDPIHT
 from .ldp_moment import LDPMoment
-from .registry import ALIASES, REGISTRY, RULES, describe, get, make, names, register, settings
+from .printed import AsPrinted, as_printed
+from .registry import ALIASES, FORMS, REGISTRY, RULES, describe, get, make, names, register, settings
 from .scsg_ht import SCSGHT, SVRGHT
 from .select_polish import SelectPolish
 from .sgd_ht import SGDHT
@@ -66,6 +67,7 @@ for _recipe in OWN:
     register(_recipe)
 
 RULES[Auto.name] = Auto
+FORMS["paper"] = as_printed
 
 
 def built_in(recipe: Recipe) -> bool:
@@ -76,7 +78,8 @@ def built_in(recipe: Recipe) -> bool:
     >>> built_in(DPIGHT())
     True
     """
-    return type(recipe) in OWN or type(recipe) is Auto
+    kind = recipe.of if isinstance(recipe, AsPrinted) else type(recipe)
+    return kind in OWN or kind is Auto
 
 
 __all__ = [

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..algorithms import IHT
+from ..algorithms.converged import settle
 from ..algorithms.steps import FixedSteps, SecantSteps
 from ..core.facts import Clip, Facts
 from ..core.plan import Noise
 from ..queries.kinds import Solver
 from .base import Baseline, check_positive, check_whole
-from .defaults.converged import settle
 
 
 @dataclass(frozen=True, kw_only=True)

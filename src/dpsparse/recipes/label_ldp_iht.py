@@ -62,7 +62,7 @@ class LabelLDPIHT(PrivateRecipe):
     ----------
     Algorithm 2 of [WX19]_ takes 4C for the sensitivity of a label, C being the bound on the *noise*
     in it; labels differ by up to :math:`2(\|\theta\|_1 + C)`, so a claimed epsilon of 1 is 62 under
-    the paper's model and 153 in its experiment. Its update has the wrong sign: it runs to
+    the paper's model and 130 in its experiment. Its update has the wrong sign: it runs to
     :math:`-\theta^*`. Here labels are clipped to a declared bound and randomised by a pure
     mechanism, which beats Gaussian noise at every epsilon (variance 4.7 instead of 71 at epsilon =
     1, delta = 1e-6). Losses must have a slope that is linear in the target: squared, logistic,

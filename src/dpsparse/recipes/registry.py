@@ -13,6 +13,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import warnings
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeVar, cast
@@ -27,6 +28,8 @@ REGISTRY: dict[str, type[Recipe]] = {}
 RULES: dict[str, type[Recipe]] = {}
 #: Other names of the same recipes.
 ALIASES: dict[str, str] = {"dp_gd_ht": "dp_ight"}
+#: Other forms of recipes, by what stands behind ``@`` in a name: ``dp_ight@paper``.
+FORMS: dict[str, Callable[[type[Recipe]], type[Recipe]]] = {}
 
 #: What a recipe's class must have: see `Recipe`, `PrivateRecipe` and `Baseline`.
 VALUES: dict[str, type] = {
@@ -114,8 +117,13 @@ def get(name: str) -> type[Recipe]:
 
     >>> get("dp_ight").__name__
     'DPIGHT'
+    >>> get("dp_ight@paper").name
+    'dp_ight@paper'
     """
     every = REGISTRY | RULES
+    if isinstance(name, str) and name.partition("@")[2] in FORMS:
+        of, _, form = name.partition("@")
+        return FORMS[form](get(of))
     known = ALIASES.get(name, name) if isinstance(name, str) else ""
     if known in every:
         return every[known]

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..algorithms.constants import STEPS
+from ..algorithms.converged import settle
 from ..algorithms.scsg import SCSG
 from ..algorithms.steps import FixedSteps, SampledSecantSteps
 from ..core.facts import Clip, Facts
 from ..core.plan import Noise
 from ..queries.kinds import Solver
 from .base import Baseline, check_positive, check_whole
-from .defaults.converged import settle
 from .defaults.epochs import check_option, length_seed
 from .defaults.schedules import check_batch, participation
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..algorithms.constants import PAPERS, STEPS
+from ..algorithms.converged import settle
 from ..algorithms.sgd import SGD
 from ..algorithms.steps import FixedSteps, SampledSecantSteps
 from ..core.facts import Clip, Facts, Penalty
 from ..core.plan import Noise
 from ..queries.kinds import Solver
 from .base import Baseline, check_positive, check_whole
-from .defaults.converged import settle
 from .defaults.schedules import batches, check_schedule
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..estimators.shape_functions import ShapeFunction, names_or_none
-from .axes import axes_at
+from .statement_plot import axes_at
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

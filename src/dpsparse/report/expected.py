@@ -56,7 +56,7 @@ def repeat_plan(model: SparseLinear, statement: Statement) -> Planned | None:
         )
         prepared = plan_fit(request, shape)
         summary = PlanSummary.of(prepared, shape)
-    except (ValueError, TypeError):  # a recipe that is not installed here, or bounds of another step
+    except (ValueError, TypeError, ArithmeticError):  # a recipe that is not here, or bounds or numbers of another step
         return None
     return Planned(summary, proven=prepared.priced is not None and not prepared.plan.unproven)
 

@@ -75,7 +75,7 @@ def registry_entry(report: Report) -> dict[str, Any]:
     }
 
 
-def left_open(entry: Any, path: str = "") -> tuple[str, ...]:
+def left_open(entry: object, path: str = "") -> tuple[str, ...]:
     """The fields of an entry that a person has to fill in."""
     if isinstance(entry, dict):
         return tuple(one for name, value in entry.items() for one in left_open(value, f"{path}.{name}".lstrip(".")))
@@ -85,7 +85,11 @@ def left_open(entry: Any, path: str = "") -> tuple[str, ...]:
 
 
 def nist_blocks(report: Report) -> list[dict[str, str]]:
-    """For each block of the pyramid of NIST SP 800-226: what is shown here, and what a person must confirm."""
+    """For each block of the pyramid of NIST SP 800-226: what is shown here, and what a person must confirm.
+
+    Blocks are those of its first figure, from the top: the strength of the guarantee, how it is
+    reached and what it costs, and what it rests on.
+    """
     said: Statement = report.values["statement"]
     found = {check.what: check.said for check in report.verdict.checks}
     who = one_of_many(said.unit)
@@ -112,20 +116,20 @@ def nist_blocks(report: Report) -> list[dict[str, str]]:
             "Nothing about groups of people is measured here: dpsparse score --group does so, under the budget.",
             "Errors for small groups, which noise affects most, were considered.",
         ),
-        "Side channels": (
-            "Noise is drawn on an integer lattice from cryptographic randomness, and no seed was used. "
-            "Time, memory use and logs are not covered.",
-            "Times, memory use and logs of the fit stay confidential.",
+        "Access control": (
+            f"{found['File']} {found['Ledger']}",
+            "Records, ledger and the machine of the fit are protected; a copy of the ledger's head is kept elsewhere.",
         ),
-        "Trust model": (
+        "Trust models": (
             "Local: each device randomises its own report."
             if "(local model)" in said.unit
             else "Central: one computer held the records. " + "; ".join(said.assumptions),
             "Each of these assumptions is true; the people who ran the fit were allowed to see the records.",
         ),
-        "Security and access control": (
-            f"{found['File']} {found['Ledger']}",
-            "Records, ledger and the machine of the fit are protected; a copy of the ledger's head is kept elsewhere.",
+        "Side channels": (
+            "Noise is drawn on an integer lattice from cryptographic randomness, and no seed was used. "
+            "Time, memory use and logs are not covered.",
+            "Times, memory use and logs of the fit stay confidential.",
         ),
         "Data collection exposure": (
             "Nothing: the statement begins with the records as they were given to the fit.",

@@ -2,8 +2,7 @@
 
 from .bounds import read_bounds
 from .lattice import Lattice
-from .missing import refuse_missing
-from .records import Records
+from .records import Records, refuse_missing
 from .sampling import PoissonSample, RandomPartition
 from .shard import Shard
 

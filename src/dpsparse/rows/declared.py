@@ -87,7 +87,7 @@ def bounds_by_name(bounds: Mapping[str, Any], names: Sequence[str]) -> tuple[Vec
 
 
 def declared_bounds(
-    feature_bound: Any, row_norm: Any, names: Sequence[str] | None, carried: ColumnBounds | None
+    feature_bound: object, row_norm: object, names: Sequence[str] | None, carried: ColumnBounds | None
 ) -> tuple[Any, Any]:
     """What a user declared, made plain for rows with these column names, as `read_bounds` takes it.
 
@@ -112,7 +112,7 @@ def declared_bounds(
     return feature_bound, row_norm
 
 
-def plain_bounds(feature_bound: Any, row_norm: float | None) -> tuple[Any, float | None]:
+def plain_bounds(feature_bound: object, row_norm: float | None) -> tuple[Any, float | None]:
     """Numbers in place of an object that knows its bounds, or of a mapping, which is taken in its own order."""
     if isinstance(feature_bound, Bounded):
         known = feature_bound.output_bounds()

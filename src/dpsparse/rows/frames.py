@@ -33,7 +33,7 @@ record that is ignored is :math:`-\mu` here and has slope, square and factor 0.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -130,6 +130,15 @@ class FrameLattice:
             return self.frame.constant / self.unit
         return max(1.0, float(np.rint(self.frame.constant / self.unit))) * self.frame.free
 
+    def maps_as(self, other: FrameLattice) -> bool:
+        """Whether rows have the same whole coordinates in another frame, but for the constant one.
+
+        Length and constant choose the unit and the height, and of the whole numbers the step q alone. Rows of the
+        non-private baselines are no whole numbers.
+        """
+        mine = replace(self.frame, length=other.frame.length, constant=other.frame.constant)
+        return not self.lattice.exact and self.coarse == other.coarse and mine.same(other.frame)
+
     @cached_property
     def norm(self) -> float:
         """Bound on the norm of a row, in units."""
@@ -172,16 +181,23 @@ class FramedBlock:
         found = np.floor(self.on.lattice.record_units / np.sqrt(np.maximum(self.squares, 1.0)) * (1 - 2.0**-40))
         return np.where(self.squares > 0, found, 0.0)
 
+    def seen_from(self, on: FrameLattice) -> FramedBlock:
+        """The same rows in a frame that maps them alike: squares are whole, so the heights in them change exactly."""
+        squares = (self.squares + (on.height**2 - self.on.height**2)) * self.block.present
+        return replace(self, squares=squares, on=on)
+
     def margins(self, w: Vector, offset: float) -> Vector:
         """Products with coefficients plus the offset, in real units."""
         iterate = self.on.rounded(w)
-        head, last = iterate.whole[: self.z.shape[1]], iterate.whole[self.z.shape[1] :]
+        head, last = iterate.whole[: self.z.shape[1]], iterate.whole[-1] if self.on.frame.free else 0.0
         rows = slice(0, self.z.shape[0])
         found = np.empty(self.z.shape[0])
         with np.errstate(all="ignore"):  # a wild iterate must not tell anything through a warning
             products.kernels_of(self.on.lattice, self.z).forward(self.z, head, found, rows)
-            found += self.on.height * float(last.sum()) - (0.0 if self.centre is None else float(self.centre @ head))
-            return found * (iterate.scale * self.on.unit) + (offset if iterate.known else np.nan)
+            found += self.on.height * float(last) - (0.0 if self.centre is None else float(self.centre @ head))
+            found *= iterate.scale * self.on.unit
+            found += offset if iterate.known else np.nan
+        return found
 
     def scatter(self, factor: Vector) -> Sums:
         """Sum of factor times row, in units."""
@@ -193,7 +209,8 @@ class FramedBlock:
             kernels.scatter(self.z, factor, head, rows, 2.0**ENTRY_BITS)
         else:
             kernels.scatter_from(self.z, self.centre, factor, head, rows)
-        total[self.z.shape[1] :] += kind(self.on.height * float(factor.sum()))
+        if self.on.frame.free:
+            total[-1] += kind(self.on.height * float(np.add.reduce(factor)))
         return total
 
     def unit_scatter(self, factor: Vector, clip: UnitClip) -> Sums:

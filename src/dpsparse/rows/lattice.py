@@ -268,7 +268,7 @@ def _narrowest(largest: float) -> np.dtype[Any]:
 
 def rounded(w: Vector, norm: float) -> LatticeVector:
     """Coefficients as whole numbers whose products with whole rows within `norm` are exact; see *Margins* above."""
-    largest = float(np.abs(w).max(initial=0.0))
+    largest = float(np.maximum.reduce(np.abs(w), axis=None, initial=0.0))
     if math.isnan(largest):
         return LatticeVector(np.zeros_like(w), 1.0, False)
     if largest > LARGEST_COEFFICIENT:

@@ -23,7 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..core.errors import DataError
+from ..core.errors import DataError, MissingValueError
 from ..core.facts import Vector
 from .cells import cell_number
 from .file_records import ClusterRecords, FileRecords
@@ -75,7 +75,7 @@ class Records:
         First rows of units, where rows stand unit by unit (`grouped`): **private**.
     """
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: object) -> None:
         self.sparse = bool(sp.issparse(X))
         self.names: tuple[str, ...] | None = None
         self._kept: Any
@@ -102,7 +102,7 @@ class Records:
         self.starts: Indices | None = None
 
     @classmethod
-    def of(cls, X: Any) -> Records:
+    def of(cls, X: object) -> Records:
         """A source as it is, or one made of something else."""
         return X if type(X) is cls else cls(X)
 
@@ -240,22 +240,30 @@ class Records:
         return self.bits(start, stop), self._starts(start, stop), terms
 
     def blocks(self, targets: Vector, start: int = 0, stop: int | None = None) -> Iterator[tuple[Raw, Vector]]:
-        """Rows and their targets, some at a time."""
-        return ((x, y) for x, y, *_ in self.records(targets, start, stop))
+        """Rows as floats and their targets, some at a time."""
+        return ((self.rows(first, last), targets[first:last]) for first, last in self._cuts(start, stop))
 
     def records(
         self, targets: Vector, start: int = 0, stop: int | None = None
     ) -> Iterator[tuple[Raw, Vector, Bits | None, Indices | None, RowTerms | None]]:
-        """Rows, their targets, and what stands beside them (`beside`), some at a time."""
+        """Rows, their targets, and what stands beside them (`beside`), some at a time.
+
+        Rows of an array of numbers are those of the array, and no floats are made of them here.
+        """
+        plain = self.is_plain and not self.sparse and self._kept.dtype.itemsize <= 8
+        for first, last in self._cuts(start, stop):
+            rows = self._kept[first:last] if plain else self.rows(first, last)
+            yield rows, targets[first:last], *self.beside(first, last)
+
+    def _cuts(self, start: int, stop: int | None) -> Iterator[tuple[int, int]]:
+        """First and last row of what is read at once."""
         stop = self.shape[0] if stop is None else stop
         step = BLOCK_ROWS if self.sparse else max(1, min(BLOCK_ROWS, BLOCK_ENTRIES // max(1, self.shape[1])))
         edges = range(start, stop, step) if self._stored is None else self._stored.cut(STORED_ENTRIES)
         cuts = [start, *(edge for edge in edges if start < edge < stop), stop]
         if self.starts is not None:
             cuts = cut_at(self.starts, self.shape[0], cuts)
-        for first, last in pairwise(cuts):
-            if first < last:
-                yield self.rows(first, last), targets[first:last], *self.beside(first, last)
+        return ((first, last) for first, last in pairwise(cuts) if first < last)
 
     def _starts(self, first: int, last: int) -> Indices | None:
         """First rows of the units between two rows, of which the first is one."""
@@ -321,7 +329,7 @@ def _stored_rows(stored: FileRecords, start: int, stop: int) -> Raw:
     return stored.rows(start, stop)
 
 
-def _array(X: Any) -> NDArray[Any]:
+def _array(X: object) -> NDArray[Any]:
     with suppress_messages():
         try:
             array = X if isinstance(X, np.ndarray) else np.asarray(X)
@@ -341,7 +349,7 @@ def _array(X: Any) -> NDArray[Any]:
     return array
 
 
-def _objects(X: Any) -> NDArray[Any]:
+def _objects(X: object) -> NDArray[Any]:
     """The cells of lists as they are; an array without dimensions where they are no table."""
     try:
         if not isinstance(X, list | tuple):
@@ -375,7 +383,7 @@ def _finite_quotients(values: Vector, scale: Vector) -> Vector:
     return np.where(np.isfinite(values), np.clip(found, -largest, largest), values)
 
 
-def _plain_array(kept: Any) -> bool:
+def _plain_array(kept: object) -> bool:
     return type(kept) is np.ndarray and kept.dtype.kind in "biuf"
 
 
@@ -440,7 +448,7 @@ def cell_numbers(values: Any) -> Vector:
             return _each(cells)
 
 
-def _plain_numbers(values: Any) -> Vector:
+def _plain_numbers(values: object) -> Vector:
     array = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
     if array.dtype.kind in "biuf":
         return np.asarray(array, dtype=float)
@@ -505,18 +513,18 @@ def _labels(y: Any) -> Iterable[Any]:
     return plain.ravel().tolist() if isinstance(plain, np.ndarray) else list(plain)
 
 
-def _key(label: Any) -> Any:
+def _key(label: object) -> Any:
     return label.item() if isinstance(label, np.generic) else label
 
 
-def _code(label: Any, codes: dict[Any, float]) -> float:
+def _code(label: object, codes: dict[Any, float]) -> float:
     try:
         return codes.get(_key(label), math.nan)
     except Exception:  # a label that cannot be looked up is unknown
         return math.nan
 
 
-def center_targets(y: Any, center: float) -> Vector:
+def center_targets(y: object, center: float) -> Vector:
     """Targets as floats less their public centre, the largest float where that is beyond all.
 
     NaN for whatever is no number.
@@ -541,3 +549,40 @@ def has_missing(source: Records, targets: Vector) -> bool:
             return not np.all(np.isfinite(kept.data))
         blocks = () if source.whole else source.blocks(np.zeros(0))
         return any(not np.all(np.isfinite(x.data if sp.issparse(x) else x)) for x, _ in blocks)
+
+
+# ------------------------------------------------------------------------------------------------ refusals
+
+#: What to do with a record that has a cell which is missing, infinite or no number.
+CHOICES = ("refuse", "empty")
+
+#: Fixed: it names no row, column, value or number of them.
+REFUSAL = (
+    "the data holds NaN, inf or a cell that is no number (an argument must be a string of digits "
+    "or a number). Fill such cells with a public "
+    "constant"
+)
+#: What else can be done about it.
+AT_FIT = ", or set on_missing='empty': their records are then ignored."
+AT_PREDICTION = "; nothing can be said about rows with such cells."
+
+#: Said in statements wherever rows may be refused.
+NOT_COVERED = (
+    "nobody learns whether a fit was refused because of missing values: a refusal reveals that there are some, and the "
+    "guarantee does not cover that (on_missing='empty' never refuses)"
+)
+
+
+def refuse_missing(source: Records, targets: Vector, advice: str = AT_FIT) -> None:
+    """Refuse rows with a cell or target that is no finite number; always in the same words.
+
+    Parameters
+    ----------
+    source : Records
+    targets : array
+        Empty where they are not looked at.
+    advice : str
+        How the message ends.
+    """
+    if has_missing(source, targets):
+        raise MissingValueError(REFUSAL + advice)

@@ -109,7 +109,7 @@ class Curve:
         out[~finite] = np.nan
         return out
 
-    def at(self, values: Any) -> Vector:
+    def at(self, values: object) -> Vector:
         """The terms at values in the units of the user's table."""
         given = np.atleast_1d(np.asarray(values, dtype=float))
         share = (given - self.of.low) / (self.of.high - self.of.low)

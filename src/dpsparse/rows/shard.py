@@ -87,6 +87,7 @@ class Shard:
         self._squares: tuple[Vector, list[Vector]] | None = None
         self._caps: tuple[list[Vector], float, list[Vector]] | None = None
         self._columns: tuple[Indices, list[Vector]] | None = None
+        self._centred: tuple[Indices, Vector, list[tuple[Vector, Vector]]] | None = None
         self._frames: list[tuple[Projection, list[FramedBlock]]] = []
 
     @classmethod
@@ -221,12 +222,26 @@ class Shard:
             self._columns = memory = (support.copy(), list(found))
         return memory[1]
 
+    def centred(self, support: Indices, centre: Vector) -> Iterable[tuple[Vector, Vector]]:
+        """Some features of all rows less a centre, zero for absent records, and norms of these rows, block by block.
+
+        Those of the last support and centre are kept, for loops ask every step; nobody may write into them.
+        """
+        memory = self._centred
+        if memory is None or not (np.array_equal(memory[0], support) and np.array_equal(memory[1], centre)):
+            self._centred = None
+            columns = zip(self.columns(support), self.blocks, strict=True)
+            found = (_centred(x, centre, block.present) for x, block in columns)
+            if not self._affords(2 * support.size + 1):  # with the columns themselves
+                return found
+            self._centred = memory = (support.copy(), centre.copy(), list(found))
+        return memory[2]
+
     def _columns_of(self, block: Block, support: Indices) -> Vector:
         """The same of one block."""
-        away, alive = products.shifted_columns(block, self.lattice, support), block.present
-        x = np.empty(away.shape, order="F")
-        for i in range(support.size):
-            x[:, i] = away[:, i] * self.lattice.unit * alive
+        x = np.asfortranarray(products.shifted_columns(block, self.lattice, support))
+        x *= self.lattice.unit
+        x *= block.present[:, None]
         return x
 
     def framed(self, frame: Projection) -> Iterable[FramedBlock]:
@@ -242,7 +257,11 @@ class Shard:
         if frame.size > WIDE_FRAME:
             count = max(1, FRAMED_ENTRIES // frame.support.size)
             return (framed(piece, on) for block in self.blocks for piece in block_pieces(block, count))
-        found = (framed(block, on) for block in self.blocks)
+        alike = next((rows for _, rows in self._frames if rows and rows[0].on.maps_as(on)), None)
+        if alike is None:
+            found = (framed(block, on) for block in self.blocks)
+        else:
+            found = (rows.seen_from(on) for rows in alike)
         if not self._affords(FRAMES * (frame.size + 1)):
             return found
         self._frames = [*self._frames, (frame, list(found))][-FRAMES:]
@@ -287,6 +306,16 @@ def _used(coefficients: NDArray[Any]) -> Indices:
     if coefficients.ndim == 1:
         return np.flatnonzero(coefficients)
     return np.flatnonzero(np.abs(coefficients.astype(float, copy=False)) @ np.ones(coefficients.shape[1]))
+
+
+def _centred(x: Vector, centre: Vector, alive: Vector) -> tuple[Vector, Vector]:
+    """Columns less a centre, and the norms of these rows, summed one column after the other."""
+    with np.errstate(over="ignore"):
+        away, squares = x - centre, np.zeros(alive.size)
+        away *= alive[:, None]
+        for column in away.T:
+            squares += column**2
+    return away, np.minimum(np.sqrt(squares), np.finfo(float).max)
 
 
 def _valued(found: Vector, iterate: LatticeVector, unit: float) -> Vector:

@@ -3,7 +3,7 @@
 Guarantee
 ---------
 A row has one bit for each declared column. Anyone who encodes a row sets them from that row and public
-rules alone; whatever they hold, a record adds zeros and ones to the count (`queries.unread`). They
+rules alone; whatever they hold, a record adds zeros and ones to the count (`queries.tallies`). They
 are not printed.
 """
 

@@ -82,7 +82,7 @@ def write_cost(bill: Cost) -> dict[str, Any]:
     return write_record(bill)
 
 
-def read_cost(content: Any) -> Cost:
+def read_cost(content: object) -> Cost:
     """The inverse of `write_cost`."""
     try:
         return cast(Cost, read(cast(Any, Cost), content, "bill"))

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Self
 
 from ...core.adjacency import Adjacency
+from ...core.checks import ROW
 from ...core.codec import form
 from ...core.curves import ORDERS, Curve
-from ...core.unit_words import ROW
 from .base import Cost
 
 

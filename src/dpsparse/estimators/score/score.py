@@ -12,10 +12,11 @@ from sklearn.base import BaseEstimator
 
 from ...accounting import PlanCost, cost_of_units, price
 from ...core import Adjacency, Ask, Budget, DataError, Noise, Plan, checks
+from ...core.checks import PERSON, ROW, unit_name
 from ...core.facts import Facts, Target
 from ...core.mechanisms import Randomness
-from ...core.unit_words import PERSON, ROW, unit_name
 from ...fitting import Seed, check_noise_kind, public_rows, read_targets, stated_budget, warn_if_seeded
+from ...fitting.drawn import Drawn
 from ...fitting.session import PaidBy, session
 from ...fitting.statement import complete, draft_score
 from ...ledger import Ledger, check_ledger
@@ -25,10 +26,8 @@ from ...rows import Records, refuse_missing
 from ...rows.hosts import ClusterRows
 from ...rows.lattice import Lattice
 from ...rows.margins import MarginTable
-from ...rows.missing import CHOICES
-from ...rows.records import code_classes
-from ...rows.units import read_units
-from ..input_checks import UNITS_IN_MEMORY, open_clusters, read_vector, target_kind, without_column
+from ...rows.records import CHOICES, code_classes
+from ..input_checks import open_clusters, read_vector, rows_of_units, target_kind, with_ids
 from .asking import Metric, ScorePlan, ScoreSession
 from .card import ScoreCard
 from .curves import AUC, WIDEST, Calibration
@@ -164,10 +163,10 @@ def private_score(
     relation = Adjacency.named(adjacency)
     check_ledger(ledger, dataset, label, run_id)
     checks.fraction(confidence, "confidence")
+    X, y, units = with_ids(X, y, units)
     X, y = open_clusters(X, y)
     if group is not None and isinstance(X, ClusterRows):
         raise ValueError("rows on a cluster are not scored by group yet. Score each group's rows, or leave group=None.")
-    X, units = without_column(X, units)
     word = unit_name(unit) if units is None or unit is not None else PERSON
     if units is None and word != ROW:
         raise ValueError(f"unit={word!r} protects all rows with the same id. Give units=, the id of each row.")
@@ -177,10 +176,8 @@ def private_score(
         y = X.targets(target_kind(scored.request))
     del X
     found, chosen = scored.source.shape[0], _metrics(metrics, scored)
-    owners = None if units is None else read_units(units, found)
-    if owners is not None and scored.source.spread is not None:
-        raise DataError(UNITS_IN_MEMORY)
-    rows = public_rows(n_rows, relation, found if owners is None else owners.count)
+    owned = rows_of_units(scored.source, units)
+    rows = public_rows(n_rows, relation, owned.count)
     if codes is not None and codes.size != found:
         raise DataError("group and X have inconsistent numbers of samples: one group is needed for each record.")
     request = scored.request
@@ -204,9 +201,9 @@ def private_score(
         view = MarginTable(
             scored.coef, scored.intercept, scored.bounds, Lattice(facts).unit, float(np.max(facts.upper))
         )
-        table = _table(scored.source, view, codes, facts).by_unit(owners)
+        table = _table(scored.source, view, codes, facts).by_unit(owned.units)
         with opened.open(table, targets, facts, scored.loss, priced) as oracle:
-            del table, targets, scored
+            del table, targets, scored, owned
             asker = ScoreSession(oracle, design)
             by_class = any(metric.name == "balanced_accuracy" for metric in chosen)
             people = asker.counts(design.cells(by_class=by_class), PEOPLE)
@@ -215,7 +212,7 @@ def private_score(
         scores=tuple(score for part in told for score in part.scores),
         curve=tuple(point for part in told for point in part.curve),
         confidence=confidence,
-        statement=complete(draft, oracle.receipts, opened.payment),
+        statement=complete(draft, [Drawn(oracle.receipts, priced)], opened.payment),
     )
 
 

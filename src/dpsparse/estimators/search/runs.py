@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core import Adjacency, Statement
+from ...core import Adjacency, DataError, Statement
 from ...core.facts import Facts
-from ...core.statement import AskSummary, ask_summaries
+from ...core.statement import AskSummary
 from ...fitting import FitRequest, FitResult, Session, Shape, Targets
 from ...fitting.prepare import clipped_to
 from ...fitting.session import on_tape
@@ -20,6 +20,7 @@ from ...io.dictionary.carrier import carried_bounds
 from ...oracles import RunTapes
 from ...rows import Records
 from ...rows.declared import ColumnBounds
+from ..input_checks import UNITS_IN_MEMORY
 from ..linear import SparseLinear
 from .plan import SearchPlan
 from .scoring import Validation
@@ -58,6 +59,8 @@ class SearchData:
         Messages name no row. `units` holds the id of each row, where all rows with one id are protected together.
         """
         request, source, targets = probe.read_rows(X, y)
+        if units is not None and source.spread is not None:
+            raise DataError(UNITS_IN_MEMORY)
         request, source = probe.with_units(request, source, units)
         shape = request.shape(source.count, source.shape[1], sparse=source.sparse, models=targets.models)
         return cls(
@@ -138,7 +141,7 @@ def best_run(
                 model.fit_source(data.request_of(model), source, targets)
                 score, answers = validation.score(model, model.request(), this)
             if best is None or score > best.score:
-                best = SearchRun(parameters, model, score, (*model.statement_.asks, *ask_summaries(answers)))
+                best = SearchRun(parameters, model, score, (*model.statement_.asks, *answers))
                 if tapes is not None:
                     tapes.keep(number)
     if tapes is not None:

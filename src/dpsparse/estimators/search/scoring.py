@@ -11,8 +11,9 @@ from ...accounting import PlanCost, PricedPlan, price
 from ...core import Adjacency, Ask, Budget, MissingBoundError, Noise, Plan, checks
 from ...core.facts import Facts, Vector
 from ...core.plain import to_json
-from ...core.statement import Receipt
+from ...core.statement import AskSummary
 from ...fitting import FitRequest, Rows, Session
+from ...fitting.drawn import Drawn, summaries_of
 from ...fitting.session import PaidBy, open_host, session
 from ...queries.losses import joint_of, mean_of
 from ...rows import Records
@@ -128,7 +129,7 @@ class Validation:
             self._host = open_host(source.rescaled(bounds.scale), self._y, facts)
         return self._host, bounds.scale
 
-    def score(self, model: SparseLinear, request: FitRequest, opened: Session) -> tuple[float, list[Receipt]]:
+    def score(self, model: SparseLinear, request: FitRequest, opened: Session) -> tuple[float, tuple[AskSummary, ...]]:
         """A noisy score of a fitted model, and the answers it took."""
         loss = request.loss
         if vars(model).get("multinomial_"):
@@ -142,4 +143,4 @@ class Validation:
         with session(payer, bill=bill, label="score", delta=1.0, randomness=opened.randomness) as own:
             oracle = own.oracle(host, loss, self._priced)
             mean = oracle.validation_loss(coefficients, kind=self._scoring.kind, bound=self._scoring.bound)
-        return self._scoring.of(mean), oracle.receipts
+        return self._scoring.of(mean), summaries_of([Drawn(oracle.receipts, self._priced)])

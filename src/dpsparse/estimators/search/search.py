@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from os import PathLike
 from typing import Self
 
@@ -37,10 +37,9 @@ from ...ledger import Ledger, LedgerArgument, check_ledger, refuse_own_ledger
 from ...oracles import Resume
 from ...rows.records import suppress_messages
 from ..display import StatementMixin
-from ..input_checks import refuse_fit_arguments, without_column
+from ..input_checks import refuse_fit_arguments, with_ids
 from ..linear import SparseLinear
-from .calibration import dearest_plan
-from .plan import PlannedRun, SearchPlan
+from .plan import PlannedRun, SearchPlan, dearest_plan
 from .runs import SearchData, SearchRun, best_run, public_default
 from .scoring import Scoring
 from .space import CHECKED, DEFAULT_RECIPES, Parameters, Space, candidate
@@ -60,7 +59,32 @@ def _classifies(search: PrivateSearch) -> bool:
     return bool(is_classifier(search.estimator))
 
 
-class PrivateSearch(StatementMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class SearchArguments:
+    """Arguments of a search, as its constructor takes them; documented there."""
+
+    estimator: SparseLinear
+    param_distributions: Mapping[str, object] | Sequence[Mapping[str, object]] | None = None
+    epsilon: float = 1.0
+    delta: float | None = None
+    _: KW_ONLY
+    mean_runs: float = 10
+    law: str = "auto"
+    scoring: str = "auto"
+    score_bound: float | None = None
+    score_share: float = 0.1
+    holdout: float | None = None
+    ledger: Ledger | str | None = None
+    dataset: str | None = None
+    label: str | None = None
+    run_id: str | None = None
+    resume: str | PathLike[str] | None = None
+    accept: tuple[str, ...] = ()
+    random_state: Seed = None
+    verbose: bool = False
+
+
+class PrivateSearch(StatementMixin, MetaEstimatorMixin, SearchArguments, BaseEstimator):  # type: ignore[misc]
     """Hyper-parameter search under differential privacy.
 
     A secret random number of times, a candidate is drawn, fitted and scored, each with its own
@@ -138,47 +162,6 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     """
 
     ledger = LedgerArgument()
-
-    def __init__(
-        self,
-        estimator: SparseLinear,
-        param_distributions: Mapping[str, object] | Sequence[Mapping[str, object]] | None = None,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        *,
-        mean_runs: float = 10,
-        law: str = "auto",
-        scoring: str = "auto",
-        score_bound: float | None = None,
-        score_share: float = 0.1,
-        holdout: float | None = None,
-        ledger: Ledger | str | None = None,
-        dataset: str | None = None,
-        label: str | None = None,
-        run_id: str | None = None,
-        resume: str | PathLike[str] | None = None,
-        accept: tuple[str, ...] = (),
-        random_state: Seed = None,
-        verbose: bool = False,
-    ) -> None:
-        self.estimator = estimator
-        self.param_distributions = param_distributions
-        self.epsilon = epsilon
-        self.delta = delta
-        self.mean_runs = mean_runs
-        self.law = law
-        self.scoring = scoring
-        self.score_bound = score_bound
-        self.score_share = score_share
-        self.holdout = holdout
-        self.ledger = ledger
-        self.dataset = dataset
-        self.label = label
-        self.run_id = run_id
-        self.resume = resume
-        self.accept = accept
-        self.random_state = random_state
-        self.verbose = verbose
 
     # ---------------------------------------------------------------------------------------------- public side
 
@@ -339,7 +322,7 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         self._check_parts()
         randomness = Randomness(self.random_state)
         refuse_rows_brought("the search", self.param_distributions, X, y)
-        X, units = without_column(X, units)
+        X, y, units = with_ids(X, y, units)
         data = SearchData.read(clone(self.estimator), X, y, units)
         del X, y, units
         plan, space = self._planned(data.shape, data)

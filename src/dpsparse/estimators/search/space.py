@@ -123,7 +123,7 @@ class Space:
         Of a space too large to look through, before their fields are set.
         """
         if self.size is not None and self.size <= CHECKED:
-            drawable = [candidate(estimator, parameters).recipe for parameters in self.all()]
+            drawable: list[object] = [candidate(estimator, parameters).recipe for parameters in self.all()]
         else:
             named = [part.get("recipe", (estimator.recipe,)) for part in self.parts]
             drawable = [recipe for values in named if listed(values) for recipe in values]

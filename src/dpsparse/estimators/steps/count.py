@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ...core import Adjacency, Budget, PrivacyError
+from ...core import Adjacency, PrivacyError
 from ...core.facts import Facts
-from ...fitting import Matrix, Seed
-from ...ledger import Ledger
+from ...fitting import Matrix
 from ...rows import Records
 from .priced import PrivateStep
 
 
+@dataclass(eq=False, repr=False)
 class NoisyCount(PrivateStep):
     """Count the rows with noise, for add-remove adjacency, where their number is private; rows pass through unchanged.
 
@@ -51,34 +52,8 @@ class NoisyCount(PrivateStep):
     ask = "count"
     question = "Count"
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        *,
-        budget: Budget | None = None,
-        adjacency: str = "add-remove",
-        noise: str = "lattice",
-        ledger: Ledger | str | None = None,
-        dataset: str | None = None,
-        label: str | None = None,
-        run_id: str | None = None,
-        on_missing: str = "refuse",
-        unit: str | None = None,
-        random_state: Seed = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.budget = budget
-        self.adjacency = adjacency
-        self.noise = noise
-        self.ledger = ledger
-        self.dataset = dataset
-        self.label = label
-        self.run_id = run_id
-        self.on_missing = on_missing
-        self.unit = unit
-        self.random_state = random_state
+    _: KW_ONLY
+    adjacency: str = "add-remove"
 
     def fit(self, X: object, y: object = None, units: object = None) -> Self:
         """Count, with noise. The query is priced before rows are counted.

@@ -26,9 +26,9 @@ from ...core import (
     PrivacyError,
     Statement,
 )
+from ...core.checks import ROW
 from ...core.mechanisms import Randomness
 from ...core.public_draws import repeatable
-from ...core.unit_words import ROW
 from ...fitting import FitPlan, Matrix, Shape, plan_fit, public_rows, refuse_doubtful, stated_budget, trial_run
 from ...fitting.counts import NOBODY_SAID
 from ...fitting.session import session
@@ -42,7 +42,7 @@ from ...rows.file_records import ClusterRecords
 from ...rows.records import suppress_messages
 from ...rows.units import read_units
 from ..display import StatementMixin
-from ..input_checks import UNITS_IN_MEMORY, open_clusters, refuse_fit_arguments, shared_unit, without_column
+from ..input_checks import UNITS_IN_MEMORY, open_clusters, refuse_fit_arguments, shared_unit, with_ids
 from ..linear import SparseLinear
 from .bounds import Bounds
 from .count import NoisyCount
@@ -314,7 +314,7 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
         """
         refuse_fit_arguments(unsupported)
         resume = Resume.of(self.resume, self.dataset, self.run_id)
-        X, units = without_column(X, units)
+        X, y, units = with_ids(X, y, units)
         priced = self.priced_steps().values()
         word = shared_unit(priced, units)
         with repeatable(None if resume is None else resume.public_seed), ExitStack() as stack:
@@ -324,7 +324,8 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
 
     def _fit(self, X: Matrix, y: object, units: object, word: str, resume: Resume | None) -> Self:
         X, y = open_clusters(X, y)
-        if units is not None and isinstance(X, ClusterRecords):
+        reads = any(isinstance(step, PrivateBounds | NoisyCount) for _, step in self.steps)
+        if units is not None and isinstance(X, ClusterRecords) and (X.units is None or reads):
             raise DataError(UNITS_IN_MEMORY)
         texts = getattr(X, "ndim", None) == 1 or (
             isinstance(X, list | tuple) and all(isinstance(x, str) for x in X[:1])
@@ -455,8 +456,7 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
             with temporarily_set(step, **loan):
                 if isinstance(step, SparseLinear) and not plan.alone:  # its bounds may not have been foreseen
                     request, source = step.request(), Records.of(X)
-                    records = records_of(source.shape[0], units)
-                    shape = request.shape(records, source.shape[1], sparse=source.sparse, models=1)
+                    shape = request.shape(records_of(X, units), source.shape[1], sparse=source.sparse, models=1)
                     refuse_local(plan_fit(request, shape))
                 if isinstance(step, SparseLinear) and self.dataset is not None:
                     step.alone()  # the pipeline's ledger counts
@@ -490,8 +490,7 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
         adjacency = Adjacency.named(self.adjacency)
         if adjacency is Adjacency.ADD_REMOVE and self.n_rows is None:
             return None
-        shape: tuple[int, ...] = getattr(X, "shape", ())  # texts come as a list
-        return public_rows(self.n_rows, adjacency, records_of(int(shape[0]) if len(shape) else len(X), units))
+        return public_rows(self.n_rows, adjacency, records_of(X, units))
 
     @staticmethod
     def _free(
@@ -586,8 +585,12 @@ def make_private_pipeline(
     return pipeline
 
 
-def records_of(rows: int, units: object) -> int:
+def records_of(X: Sized, units: object) -> int:
     """The number of records: one for each row, or one for each id."""
+    if units is not None and isinstance(X, ClusterRecords):
+        return sum(X.units or ())
+    shape: tuple[int, ...] = getattr(X, "shape", ())  # texts come as a list
+    rows = int(shape[0]) if len(shape) else len(X)
     return rows if units is None else read_units(units, rows).count
 
 

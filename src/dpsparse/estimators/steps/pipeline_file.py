@@ -115,7 +115,8 @@ def _made(stored: StoredStep, exact_labels: bool) -> BaseEstimator | None:
         return None
     kind, params = KNOWN[stored.class_], restored_value(stored.params)
     learned = restored_value(stored.learned)
-    if not set(learned) <= {*LEARNED.get(kind, ()), *SEEN}:
+    names = np.asarray(learned.get("feature_names_in_", ["none"]))
+    if not set(learned) <= {*LEARNED.get(kind, ()), *SEEN} or names.ndim != 1 or names.dtype.kind != "U":
         raise ValueError
     if kind is TableEncoder:
         if not isinstance(learned["dictionary_"], Dictionary):

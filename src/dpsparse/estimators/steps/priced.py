@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 
 from ...accounting import PlanCost, PricedPlan, cost_of_units, price
-from ...core import Adjacency, Ask, Budget, DataError, Noise, Plan, Statement, checks
+from ...core import Adjacency, Ask, Budget, Noise, Plan, Statement, checks
+from ...core.checks import PERSON, ROW, unit_name
 from ...core.facts import Facts, Vector
 from ...core.mechanisms import Randomness
-from ...core.unit_words import PERSON, ROW, unit_name
 from ...fitting import Seed, check_noise_kind, public_rows, stated_budget, warn_if_seeded
+from ...fitting.drawn import Drawn
 from ...fitting.session import session
 from ...fitting.statement import complete_step, draft_step
-from ...ledger import LedgerArgument, Payment
+from ...ledger import Ledger, LedgerArgument, Payment
 from ...queries.kinds import Oracle
 from ...queries.losses import Squared
 from ...rows import Records, refuse_missing
-from ...rows.missing import CHOICES
-from ...rows.units import read_units
-from ..input_checks import UNITS_IN_MEMORY, read_source, without_column
+from ...rows.records import CHOICES
+from ..input_checks import read_source, rows_of_units, with_ids
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,13 +34,33 @@ class StepRows:
     oracle: Oracle
     draft: Statement
     payment: Payment
+    paid: PricedPlan
 
     def statement(self, n_rows: int) -> Statement:
         """What the step guaranteed, on `n_rows` rows."""
-        return complete_step(self.draft, self.oracle.receipts, self.payment, n_rows)
+        return complete_step(self.draft, Drawn(self.oracle.receipts, self.paid), self.payment, n_rows)
 
 
-class PrivateStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class StepArguments:
+    """Arguments of every step with a budget, as its constructor takes them."""
+
+    epsilon: float = 1.0
+    delta: float | None = None
+    _: KW_ONLY
+    budget: Budget | None = None
+    adjacency: str = "replace-one"
+    noise: str = "lattice"
+    ledger: Ledger | str | None = None
+    dataset: str | None = None
+    label: str | None = None
+    run_id: str | None = None
+    on_missing: str = "refuse"
+    unit: str | None = None
+    random_state: Seed = None
+
+
+class PrivateStep(StepArguments, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base of transformers with a budget; not for direct use."""
 
     #: Name of the one ask.
@@ -48,17 +68,6 @@ class PrivateStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
     question = ""
     ledger = LedgerArgument()
 
-    epsilon: float
-    delta: float | None
-    budget: Budget | None
-    adjacency: str
-    noise: str
-    dataset: str | None
-    label: str | None
-    run_id: str | None
-    on_missing: str
-    unit: str | None
-    random_state: Seed
     statement_: Statement
     #: The unit of the guarantee that is being made.
     _word: str = ROW
@@ -91,14 +100,12 @@ class PrivateStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
 
         `units` holds the id of each row, or names the column of a frame that does.
         """
-        X, units = without_column(X, units)
+        X, _, units = with_ids(X, None, units)
         if units is None and unit_name(self.unit) != ROW:
             raise ValueError(f"unit={self.unit!r} protects all rows with the same id. Give them: fit(X, units=ids).")
         source = self._unless_refused(read_source(self, X, reset=True, adjacency=Adjacency.named(self.adjacency)))
-        if units is not None and source.spread is not None:
-            raise DataError(UNITS_IN_MEMORY)
         self._word = unit_name(self.unit) if units is None or self.unit is not None else PERSON
-        return source if units is None else source.by_unit(read_units(units, source.shape[0]))
+        return rows_of_units(source, units)
 
     def _public_rows(self, rows: Records) -> int:
         """The public number of records: rows, or units."""
@@ -130,7 +137,7 @@ class PrivateStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
             session(self, bill=bill, label=what, delta=delta, randomness=randomness) as opened,
             opened.open(X, targets, facts, Squared(), priced) as oracle,
         ):
-            yield StepRows(oracle, draft, opened.payment)
+            yield StepRows(oracle, draft, opened.payment, priced)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

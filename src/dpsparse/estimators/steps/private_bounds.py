@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -15,9 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from ...accounting import PricedPlan, price
 from ...core import Ask, Budget, MissingBoundError, Noise, Plan, checks
 from ...core.facts import Facts, Target, Vector
-from ...fitting import Matrix, Seed, check_noise_kind, stated_budget
+from ...fitting import Matrix, check_noise_kind, stated_budget
 from ...fitting.counts import UNREAD, UnreadShares, ask_unread, checked_columns, warn_of_unread
-from ...ledger import Ledger
 from ...queries.kinds import ColumnQuantile, Oracle
 from ...rows import Records, read_bounds
 from ...rows.bounds import read_target_bound
@@ -46,6 +45,7 @@ FACTOR_SHARE = 0.3
 TARGET_SHARE = 0.2
 
 
+@dataclass(eq=False, repr=False)
 class PrivateBounds(PrivateStep):
     r"""Learn bounds of the columns, and of the target, by quantiles on a public logarithmic grid.
 
@@ -107,48 +107,14 @@ class PrivateBounds(PrivateStep):
     True
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        *,
-        budget: Budget | None = None,
-        feature_bound: ArrayLike | None = None,
-        target_bound: float | None = None,
-        smallest: float = 0.001,
-        columns: str = "auto",
-        only: ArrayLike | None = None,
-        check_cells: float | None = None,
-        adjacency: str = "replace-one",
-        n_rows: int | None = None,
-        noise: str = "lattice",
-        ledger: Ledger | str | None = None,
-        dataset: str | None = None,
-        label: str | None = None,
-        run_id: str | None = None,
-        on_missing: str = "refuse",
-        unit: str | None = None,
-        random_state: Seed = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.budget = budget
-        self.feature_bound = feature_bound
-        self.target_bound = target_bound
-        self.smallest = smallest
-        self.columns = columns
-        self.only = only
-        self.check_cells = check_cells
-        self.adjacency = adjacency
-        self.n_rows = n_rows
-        self.noise = noise
-        self.ledger = ledger
-        self.dataset = dataset
-        self.label = label
-        self.run_id = run_id
-        self.on_missing = on_missing
-        self.unit = unit
-        self.random_state = random_state
+    _: KW_ONLY
+    feature_bound: ArrayLike | None = None
+    target_bound: float | None = None
+    smallest: float = 0.001
+    columns: str = "auto"
+    only: ArrayLike | None = None
+    check_cells: float | None = None
+    n_rows: int | None = None
 
     # ---------------------------------------------------------------------------------------------- public side
 

@@ -13,8 +13,6 @@ columns as well, is refused.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -126,7 +124,7 @@ class _Runs:
         self.step, self.fitted, self.ready, self.error = step, fitted, fitted, Exception()
         self._y, self._form = y, form
 
-    def fit(self, rows: Rows, which: Any = None) -> bool:
+    def fit(self, rows: Rows, which: object = None) -> bool:
         """Whether the step could be fitted to rows; `which` are their numbers, where they are not all."""
         if self.fitted:
             return True

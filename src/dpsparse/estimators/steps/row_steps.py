@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,8 +20,7 @@ from ...core.facts import Vector
 from ...fitting import Matrix
 from ...rows import Records, read_bounds, refuse_missing
 from ...rows.declared import Bounded, ColumnBounds
-from ...rows.missing import CHOICES
-from ...rows.records import suppress_messages
+from ...rows.records import CHOICES, suppress_messages
 from ..input_checks import read_source
 from .bounds import Bounds
 
@@ -218,7 +217,7 @@ class PublicScaler(RowStep):
         return Bounds(out.lower, out.upper, min(out.row_norm, before.row_norm / float(np.min(half))))
 
 
-def bounds_after(step: Any, before: Bounds | None, n_features: int | None) -> Bounds | None:
+def bounds_after(step: object, before: Bounds | None, n_features: int | None) -> Bounds | None:
     """Bounds of the rows that come out of a step, from public constants alone; None where they are not known.
 
     Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Self
 
 import numpy as np
@@ -11,10 +11,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ...core import Budget, checks
+from ...core import checks
 from ...core.facts import Vector
-from ...fitting import Matrix, Seed
-from ...ledger import Ledger
+from ...fitting import Matrix
 from ...queries.kinds import MeanSquares
 from ...rows import Records
 from ...rows.hosts import ClusterRows
@@ -22,6 +21,7 @@ from .bounds import Bounds
 from .priced import PrivateStep
 
 
+@dataclass(eq=False, repr=False)
 class PrivateScaler(PrivateStep):
     r"""Divide each column by its root mean square, learned with noise from one priced query.
 
@@ -74,44 +74,12 @@ class PrivateScaler(PrivateStep):
     ask = "squares"
     question = "MeanSquares"
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        *,
-        budget: Budget | None = None,
-        feature_bound: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None,
-        row_norm: float | None = None,
-        floor: float = 0.01,
-        slack: float = 1.5,
-        adjacency: str = "replace-one",
-        n_rows: int | None = None,
-        noise: str = "lattice",
-        ledger: Ledger | str | None = None,
-        dataset: str | None = None,
-        label: str | None = None,
-        run_id: str | None = None,
-        on_missing: str = "refuse",
-        unit: str | None = None,
-        random_state: Seed = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.budget = budget
-        self.feature_bound = feature_bound
-        self.row_norm = row_norm
-        self.floor = floor
-        self.slack = slack
-        self.adjacency = adjacency
-        self.n_rows = n_rows
-        self.noise = noise
-        self.ledger = ledger
-        self.dataset = dataset
-        self.label = label
-        self.run_id = run_id
-        self.on_missing = on_missing
-        self.unit = unit
-        self.random_state = random_state
+    _: KW_ONLY
+    feature_bound: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None
+    row_norm: float | None = None
+    floor: float = 0.01
+    slack: float = 1.5
+    n_rows: int | None = None
 
     def fit(self, X: object, y: object = None, units: object = None) -> Self:
         """Learn the scales. The query is priced before a row is used; targets are not.

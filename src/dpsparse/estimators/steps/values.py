@@ -56,7 +56,7 @@ def _plain(value: object, what: str) -> Json:
     raise DataError(f"{what} holds a {type(value).__name__}, which a file of plain values has no word for.")
 
 
-def restored_value(value: Any) -> Any:
+def restored_value(value: object) -> Any:
     """The inverse of `stored_value`."""
     if isinstance(value, list):
         return [restored_value(entry) for entry in value]

@@ -24,6 +24,7 @@ from ...core.facts import Vector
 from ...core.mechanisms import Randomness
 from ...core.public_draws import repeatable
 from ...fitting import Seed, check_noise_kind, plan_fit, public_rows, stated_budget, warn_if_seeded
+from ...fitting.drawn import Drawn
 from ...fitting.session import PaidBy, session
 from ...fitting.statement import MADE_ROWS, charged_to, complete_step, draft_step, refusals, state_pipeline
 from ...io.scikit import BaseEstimator, check_is_fitted
@@ -32,7 +33,7 @@ from ...oracles import Resume
 from ...queries.losses import Squared, Survival
 from ...recipes import Recipe
 from ...rows import Records, refuse_missing
-from ...rows.missing import AT_FIT, CHOICES, REFUSAL
+from ...rows.records import AT_FIT, CHOICES, REFUSAL
 from ...rows.row_bounds import RowBounds
 from ..classifier import SparseClassifier
 from ..display import StatementMixin
@@ -294,7 +295,7 @@ memory_limit, random_state, verbose
             opened.open(rows, events, facts, Squared(), priced) as oracle,
         ):
             found = ask_life_table(oracle, times, entries=entries)
-        said = complete_step(draft, oracle.receipts, opened.payment, n_rows)
+        said = complete_step(draft, Drawn(oracle.receipts, priced), opened.payment, n_rows)
         return found, replace(said, asks=tuple(replace(ask, name=f"life table: {ask.name}") for ask in said.asks))
 
     # ---------------------------------------------------------------------------------------------- after fitting

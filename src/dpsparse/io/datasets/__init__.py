@@ -1,7 +1,6 @@
 """Loaders and simulators. Not trusted: nothing here is private."""
 
-from .files import Dataset, data_folder, folds, halves
-from .public import chest_xray, covertype, e2006, mnist, of_gcd, rcv1, sample
+from .public import Dataset, chest_xray, covertype, data_folder, e2006, folds, halves, mnist, of_gcd, rcv1, sample
 
 __all__ = [
     "Dataset",

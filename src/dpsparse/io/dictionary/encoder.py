@@ -1,4 +1,12 @@
-"""Tables as rows of numbers, for scikit-learn."""
+"""Tables as rows of numbers, for scikit-learn.
+
+The encoding of a dictionary as an ONNX graph of typed columns.
+
+Numbers, dates (days since 1970-01-01) and truth values (0 or 1) come in as doubles, with NaN for a
+gap; labels as texts spelled as in the dictionary, with the empty text for a gap. How a cell of text
+is written (formats of dates, decimal marks, codes for missing, the case of letters) is not part of
+the graph: that is a task for the reader of the file.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +19,10 @@ from numpy.typing import NDArray
 
 from ...rows.declared import ColumnBounds
 from ...rows.unread import UnreadCells
-from ..onnx_steps import Node, OnnxStep
+from ..onnx_steps import Node, OnnxStep, as_double, operators
 from ..scikit import BaseEstimator, TransformerMixin, check_is_fitted
 from .carrier import BoundedArray
-from .codes import Codes
+from .codes import Code, Codes
 from .dictionary import Dictionary
 from .formats import DictionaryError
 from .frames import Table
@@ -99,7 +107,7 @@ class TableEncoder(OnnxStep, TransformerMixin, BaseEstimator):  # type: ignore[m
         codes = self._codes()
         return codes.density <= SPARSE_BELOW and not codes.bends  # curves are of dense rows
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """Names of the columns that come out, such as ``age``, ``sex=female`` and ``bmi is missing``."""
         return np.array(self._codes().names, dtype=object)
 
@@ -125,7 +133,7 @@ class TableEncoder(OnnxStep, TransformerMixin, BaseEstimator):  # type: ignore[m
 
     # ---------------------------------------------------------------------------------------------- rows
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: object, y: object = None) -> Self:
         """Check the names of the columns. Learns nothing from cells; a table without rows will do."""
         if self.sparse_output not in ("auto", True, False):
             raise ValueError(f"sparse_output must be 'auto', True or False, got {self.sparse_output!r}.")
@@ -137,14 +145,14 @@ class TableEncoder(OnnxStep, TransformerMixin, BaseEstimator):  # type: ignore[m
         return self
 
     @staticmethod
-    def _table(X: Any, dictionary: Dictionary) -> Table:
+    def _table(X: object, dictionary: Dictionary) -> Table:
         table = Table(X, [column.name for column in dictionary.features])
         problems = dictionary.differences(table.header)
         if problems:
             raise DictionaryError(problems)
         return table
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: object) -> Any:
         """Encode rows. Columns are found by their names, in any order; ids, targets and ignored columns may be absent.
 
         Returns
@@ -181,14 +189,10 @@ class TableEncoder(OnnxStep, TransformerMixin, BaseEstimator):  # type: ignore[m
 
     def onnx_types(self) -> list[tuple[str, Node]]:
         """Names and types of the inputs of the ONNX graph: one for each feature of the table."""
-        from .onnx_graph import input_types
-
         return input_types(self._codes())
 
     def onnx_graph(self, inputs: list[Node], opset: int) -> Node:
         """The encoding of typed columns; texts of numbers and dates are not parsed in the graph."""
-        from .onnx_graph import encoding
-
         return encoding(self._codes(), inputs, opset)
 
     def __sklearn_tags__(self) -> Any:
@@ -219,3 +223,48 @@ def _csr(codes: Codes, table: Table) -> tuple[sp.csr_matrix, list[Flags]]:
     found = sp.csr_matrix((np.concatenate(entries), coordinates), shape=(table.rows, codes.width))
     found.sort_indices()
     return found, unread
+
+
+def input_types(codes: Codes) -> list[tuple[str, Node]]:
+    """Names and types of the inputs, for skl2onnx."""
+    from skl2onnx.common.data_types import DoubleTensorType, StringTensorType
+
+    kinds = [StringTensorType if code.column.kind == "category" else DoubleTensorType for code in codes.codes]
+    return [(code.column.name, kind([None, 1])) for code, kind in zip(codes.codes, kinds, strict=True)]
+
+
+def encoding(codes: Codes, inputs: list[Node], opset: int) -> Node:
+    """The encoded columns side by side, from one input for each feature."""
+    columns = [
+        (_labels if code.column.kind == "category" else _numbers)(code, each, opset)
+        for code, each in zip(codes.codes, inputs, strict=True)
+    ]
+    parts = [part for column in columns for part in column]
+    return operators().OnnxConcat(*parts, axis=1, op_version=opset)
+
+
+def _numbers(code: Code, variable: Node, opset: int) -> list[Node]:
+    ops, at, x = operators(), {"op_version": opset}, as_double(variable, opset)
+    gap = ops.OnnxIsNaN(x, **at)
+    value = x
+    if code.column.kind in ("number", "date"):
+        low, high = np.array([code.middle - code.half]), np.array([code.middle + code.half])
+        held = ops.OnnxMin(ops.OnnxMax(x, low, **at), high, **at)
+        value = ops.OnnxDiv(ops.OnnxSub(held, np.array([code.middle]), **at), np.array([code.half]), **at)
+        value = ops.OnnxMin(ops.OnnxMax(value, np.array([-1.0]), **at), np.array([1.0]), **at)
+    filled = ops.OnnxWhere(gap, np.array([code.filled]), value, **at)
+    return [filled, as_double(gap, opset)] if code.column.gap_is_feature else [filled]
+
+
+def _labels(code: Code, variable: Node, opset: int) -> list[Node]:
+    ops, at, labels = operators(), {"op_version": opset}, list(code.column.labels)
+    texts = ["", *labels]
+    hot = ops.OnnxOneHotEncoder(variable, cats_strings=texts, zeros=1, op_version=1)
+    flat = as_double(ops.OnnxReshape(hot, np.array([-1, len(texts)], dtype=np.int64), **at), opset)
+    fill = np.zeros((len(texts), len(labels)))
+    fill[1:] = np.eye(len(labels))
+    if code.filled >= 0:
+        fill[0, int(code.filled)] = 1.0  # a gap takes the place of the declared category
+    encoded = ops.OnnxMatMul(flat, fill, **at)
+    gap = ops.OnnxMatMul(flat, np.eye(len(texts))[:, :1], **at)
+    return [encoded, gap] if code.column.gap_is_feature else [encoded]

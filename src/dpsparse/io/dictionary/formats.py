@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from ...core.errors import DataError
+from ...core.private_files import PLAIN, known
 
 Event = Any  # one of a YAML parser, which has no types
 Plain = str | int | float | bool | None | list["Plain"] | dict[str, "Plain"]
@@ -58,7 +59,7 @@ def read_plain(path: Path) -> Plain:
 def read_text(path: Path) -> str:
     """The text of a regular file of limited size."""
     try:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        handle = os.open(path, os.O_RDONLY | PLAIN | known("O_NONBLOCK"))
     except FileNotFoundError:
         raise DictionaryError([f"{path} does not exist. Make one with dpsparse dictionary new."]) from None
     except OSError as error:

@@ -14,12 +14,11 @@ from .custom import Custom
 from .huber import Huber
 from .link import KnownLink
 from .logistic import Logistic
-from .named import loss_names, named_loss
 from .poisson import Poisson
 from .rowwise import Blockwise, guard, refuse_mixing, user_defined
 from .softmax import Softmax
 from .squared import Squared
-from .storage import restored_loss, stored_loss
+from .storage import loss_names, named_loss, restored_loss, stored_loss
 from .survival import Survival
 
 

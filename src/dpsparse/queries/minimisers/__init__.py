@@ -2,7 +2,7 @@
 
 from .estimate import MinimiserSpec
 from .minimise import RECORDS, Public, refuse_condition
-from .objective_perturbation import perturbed_minimum, perturbed_spec, proven_offset, split, tilted_side
+from .objective_perturbation import finished_name, perturbed_minimum, perturbed_spec, proven_offset, split, tilted_side
 from .teacher import exact_minimum, public_side, ridge_minimum, ridge_spec
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "MinimiserSpec",
     "Public",
     "exact_minimum",
+    "finished_name",
     "perturbed_minimum",
     "perturbed_spec",
     "proven_offset",

@@ -82,9 +82,8 @@ from ...rows.support_rows import restricted
 from ..charge import Charge, use
 from ..kinds import PerturbedMinimum
 from ..losses import Loss
-from .convex import convex
 from .estimate import MinimiserSpec
-from .minimise import RECORDS, Problem, Public, minimiser
+from .minimise import RECORDS, Problem, Public, convex, minimiser
 from .teacher import public_side
 
 #: Part of m^2 that pays for the noise on the approximate minimum.
@@ -99,6 +98,11 @@ def proven_offset(question: PerturbedMinimum, loss: Loss) -> float:
 def split(m: float) -> tuple[float, float]:
     r""":math:`m_o = 2L/s` of the tilt and :math:`\mu_{out}` of the noise on the minimum, from what was priced."""
     return m * math.sqrt(1 - OUTPUT_PART), m * math.sqrt(OUTPUT_PART)
+
+
+def finished_name(ask: str) -> str:
+    """What the noise on the minimum is called in receipts."""
+    return f"{ask}, its rounding"
 
 
 def tilted_side(question: PerturbedMinimum, loss: Loss, n_rows: int, scale: float) -> Public:

@@ -52,9 +52,8 @@ from ...rows.support_rows import restricted
 from ..charge import Charge, use
 from ..kinds import MinimiserQuery, RidgeMinimum
 from ..losses import Loss
-from .convex import convex
 from .estimate import MinimiserSpec
-from .minimise import RECORDS, Problem, Public, minimiser
+from .minimise import RECORDS, Problem, Public, convex, minimiser
 
 
 def ridge_spec(question: RidgeMinimum, loss: Loss, n_rows: int, strength: float) -> tuple[float, float, MinimiserSpec]:

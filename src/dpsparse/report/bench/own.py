@@ -1,4 +1,18 @@
-"""A study of one's own recipe on one's own data."""
+"""A study of one's own recipe on one's own data.
+
+How wrong predictions are on held-out data, and whether probabilities are what they say.
+
+Error and AUC do not change when every log-odds is doubled; deviance, slope and shift do.
+
+* **deviance**: the log-loss over that of predicting the class shares; for numbers, the mean squared error over the
+  variance. 1 is the constant.
+* **slope**: of the truth on the predicted log-odds (for numbers, on the prediction). 1 is right,
+  below 1 predictions are too extreme.
+* **shift**: the mean predicted probability less the class share; for numbers, the mean prediction less the mean, over
+  the standard deviation. 0 is right.
+
+For more than two classes, slope and AUC are pooled over one class against the others, and the shift is the largest.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +21,98 @@ import math
 import runpy
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ... import recipes
 from ...core import DataError
 from ...estimators import SparseClassifier, SparseRegressor
 from ...io.files import Table, read_table
-from ...recipes import registry
-from .scores import EDGE, class_scores, number_scores
+from ...recipes import Recipe, registry
 from .study import Cell, StudyClaim
+
+Array = NDArray[np.float64]
+
+#: Probabilities are held this far from 0 and 1.
+EDGE = 1e-12
+
+
+def number_scores(predicted: Array, truth: Array) -> dict[str, float]:
+    """Deviance, slope and shift of predicted numbers.
+
+    The slope is missing where all predictions are equal, and all of them where all true numbers are.
+
+    >>> number_scores(np.array([0.0, 2.0, 4.0]), np.array([0.0, 1.0, 2.0]))["slope"]
+    0.5
+    """
+    spread = float(np.std(truth))
+    if spread == 0:
+        return {}
+    found = {
+        "deviance": float(np.mean((predicted - truth) ** 2)) / spread**2,
+        "shift": float(np.mean(predicted) - np.mean(truth)) / spread,
+    }
+    varied = float(np.var(predicted))
+    if varied > EDGE * spread**2:
+        found["slope"] = float(np.mean((predicted - predicted.mean()) * (truth - truth.mean()))) / varied
+    return found
+
+
+def class_scores(probabilities: Array, truth: NDArray[np.intp]) -> dict[str, float]:
+    """Deviance, AUC, slope and shift of predicted probabilities.
+
+    Parameters
+    ----------
+    probabilities : array of shape (n, classes)
+        Rows add up to 1.
+    truth : array of int
+        The column of each row's class. Where it is always the same, nothing can be said.
+    """
+    p = np.clip(np.asarray(probabilities, float), EDGE, 1 - EDGE)
+    shares = np.bincount(truth, minlength=p.shape[1]) / truth.size
+    null = -float(np.sum(shares[shares > 0] * np.log(shares[shares > 0])))
+    if null == 0:
+        return {}
+    loss = -float(np.mean(np.log(p[np.arange(truth.size), truth])))
+    columns = [1] if p.shape[1] == 2 else [k for k in range(p.shape[1]) if 0 < shares[k] < 1]
+    shifts = [float(p[:, k].mean() - shares[k]) for k in columns]
+    odds = np.concatenate([np.log(p[:, k] / (1 - p[:, k])) for k in columns])
+    return {
+        "deviance": loss / null,
+        "shift": max(shifts, key=abs),
+        "auc": float(np.mean([auc(p[:, k], truth == k) for k in columns])),
+        **_slope(odds, np.concatenate([truth == k for k in columns])),
+    }
+
+
+def auc(score: Array, positive: NDArray[np.bool_]) -> float:
+    """Chance that a row of the class has the larger score than another one; ties count half.
+
+    >>> auc(np.array([0.1, 0.4, 0.8]), np.array([False, True, True]))
+    1.0
+    """
+    from scipy.stats import rankdata
+
+    ranks = rankdata(score)
+    p, q = int(positive.sum()), int((~positive).sum())
+    return float((ranks[positive].sum() - p * (p + 1) / 2) / (p * q))
+
+
+def _slope(odds: Array, positive: NDArray[np.bool_]) -> dict[str, float]:
+    """The slope by logistic regression of the truth on log-odds; nothing where these are all equal."""
+    from sklearn.linear_model import LogisticRegression
+
+    spread = float(odds.std())
+    if not spread > math.sqrt(EDGE):
+        return {}
+    fitted = LogisticRegression(C=1e6, solver="newton-cholesky").fit(odds[:, None] / spread, positive)
+    return {"slope": float(fitted.coef_[0, 0]) / spread}
+
 
 #: Methods that stand beside recipes: the best constant of the training rows, and scikit-learn without privacy.
 CONSTANT, WITHOUT = "constant", "non-private"
@@ -67,6 +159,8 @@ class OwnData:
         Part of the rows that is held out.
     files : tuple of Path
         Python files that registered some of the methods.
+    made : mapping of str to Recipe
+        Methods with fields that were set.
     """
 
     data: Path
@@ -78,6 +172,7 @@ class OwnData:
     target: str | None = None
     test_part: float = 0.25
     files: tuple[Path, ...] = ()
+    made: Mapping[str, Recipe] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -86,7 +181,8 @@ class OwnData:
         Results of other runs are therefore not taken for these.
         """
         settings = (SCORES, self.task, self.target, self.test_part, sorted(self.settings.items()))
-        found = hashlib.sha256(repr(settings).encode())
+        chosen = sorted((method, repr(recipe)) for method, recipe in self.made.items())
+        found = hashlib.sha256(repr((*settings, chosen) if chosen else settings).encode())
         for path in (self.data, *self.files):
             found.update(hashlib.sha256(path.read_bytes()).digest())
         return f"own-{self.data.stem}-{found.hexdigest()[:8]}"
@@ -167,7 +263,7 @@ class OwnData:
             return make_pipeline(MaxAbsScaler(), LogisticRegression(max_iter=1000) if classifies else Ridge())
         kind = SparseClassifier if classifies else SparseRegressor
         settings = {**self.settings, "epsilon": cell.epsilon} if self._noise(cell.method) else self.settings
-        return kind(recipe=cell.method, random_state=cell.seed, **settings)
+        return kind(recipe=self.made.get(cell.method, cell.method), random_state=cell.seed, **settings)
 
 
 @lru_cache(maxsize=1)

@@ -191,14 +191,21 @@ class Journal:
 
     def add(self, cell: Cell, errors: Mapping[str, float]) -> None:
         """Keep one result; it is on the disk when this returns."""
-        held = {**asdict(cell), "epsilon": str(cell.epsilon)}
-        line = json.dumps({"study": self.study, "cell": held, "errors": to_json(dict(errors))}, allow_nan=False)
+        self.add_all({cell: errors})
+
+    def add_all(self, runs: Mapping[Cell, Mapping[str, float]]) -> None:
+        """Keep several results; they are on the disk when this returns."""
+        lines = ""
+        for cell, errors in runs.items():
+            held = {**asdict(cell), "epsilon": str(cell.epsilon)}
+            entry = {"study": self.study, "cell": held, "errors": to_json(dict(errors))}
+            lines += json.dumps(entry, allow_nan=False) + "\n"
         with self.path.open("a+b") as file:
             if file.tell() > 0:
                 file.seek(-1, os.SEEK_END)
                 if file.read(1) != b"\n":
                     file.write(b"\n")  # the end of a line that was cut off
-            file.write(line.encode() + b"\n")
+            file.write(lines.encode())
             file.flush()
             os.fsync(file.fileno())
 
@@ -239,6 +246,7 @@ def _kept(results: Results, row: dict[str, Any], by: str) -> bool:
 
 
 def verdicts(results: Results, claims: Sequence[StudyClaim]) -> Iterator[str]:
-    """One line for each claim."""
+    """One line for each claim about which there are runs."""
     for claim in claims:
-        yield f"{claim}: {results.verdict(claim)}"
+        if results.gap(claim)[2]:
+            yield f"{claim}: {results.verdict(claim)}"

@@ -147,6 +147,10 @@ class ScaledStudy(Study, Protocol):
         """The same study at another scale."""
         ...
 
+    def missing(self) -> Sequence[str]:
+        """Files that it needs and does not find: name, shape, checksum and origin, one line for each."""
+        ...
+
     def draw(self, results: Results, path: Path) -> None:
         """Draw its figure as SVG."""
         ...

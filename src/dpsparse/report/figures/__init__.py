@@ -6,8 +6,17 @@ What is drawn is what is given: results of a study on public data, or coefficien
 released. Nothing here reads rows.
 """
 
-from .curves import coefficient_paths, errors_by_epsilon, histograms, objective_curves, support_recovery
-from .panels import Line, Panel, figure, save
+from .curves import (
+    Line,
+    Panel,
+    coefficient_paths,
+    errors_by_epsilon,
+    figure,
+    histograms,
+    objective_curves,
+    save,
+    support_recovery,
+)
 
 __all__ = [
     "Line",

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...accounting.pricing import PricedPlan, describe_ask
-from ...core.participation import OncePerPerson
 from ...core.plain import Json
-from ...core.plan import Ask, Noise, Plan, PoissonRows
+from ...core.plan import Ask, Noise, Plan
 from ...core.statement import COST_NAMES
-from ...queries.minimisers import split
+from ...queries.minimisers import finished_name, split
 
 #: Names of the two parts of the rows, where each row is in one.
 PARTS = ("first", "second")
@@ -101,7 +100,7 @@ def _answers(ask: Ask, priced: PricedPlan | None, part: str, branch: tuple[str, 
             times=ask.times,
             draws=ask.draws,
             noise=str(noise),
-            rate=_rate(ask),
+            rate=ask.rate,
             cost=None if not costs else costs[0] if len(set(costs)) == 1 else tuple(costs),
             cost_name=COST_NAMES[noise],
             offset=offset,
@@ -119,15 +118,8 @@ def _answers(ask: Ask, priced: PricedPlan | None, part: str, branch: tuple[str, 
     tilted, rounded = zip(*map(split, costs), strict=True)
     return [
         answer(ask.name, ask.noise, tilted, ask.offset),
-        answer(f"{ask.name}, its rounding", Noise.GAUSSIAN, rounded),
+        answer(finished_name(ask.name), Noise.GAUSSIAN, rounded),
     ]
-
-
-def _rate(ask: Ask) -> float:
-    """Part of the rows that is expected to answer one turn; in the local model, of the people."""
-    if isinstance(ask.rows, OncePerPerson):
-        return ask.rows.reports / ask.times
-    return ask.rows.rate if isinstance(ask.rows, PoissonRows) else 1.0
 
 
 # ------------------------------------------------------------------------------------------------ in words

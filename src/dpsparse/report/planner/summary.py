@@ -15,7 +15,7 @@ from ...core.plain import Json, Printed, to_json
 from ...core.words import statement_page
 from ...fitting import FitPlan, FitRequest, Shape, plan_fit
 from ...queries.losses import classes_of
-from ..axes import axes_at
+from ..statement_plot import axes_at
 from . import local
 from .asks import PlannedAsk, ask_lines, kind_of_rows, planned_asks, span
 from .assumptions import Assumptions

@@ -32,7 +32,8 @@ class ClusterHost:
     ---------
     Sums are the integers that `MemoryHost` gives: rows are sanitised one by one, samples follow the
     global numbers of rows, or of units, of which each is in one part (`cluster_units`), and every
-    part is added exactly once, as it was when its targets were read (`marks`). Rows are never brought together: `shards` is None, and statistics are refused.
+    part is added exactly once, as it was when its targets were read (`marks`). Rows are never
+    brought together: `shards` is None, and statistics are refused.
 
     Parameters
     ----------

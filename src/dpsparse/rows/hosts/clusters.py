@@ -14,8 +14,8 @@ from .worker import RawPart
 Wrap = Callable[[RawPart], RawPart]
 
 UNITS_BESIDE = (
-    "rows of units on a cluster need targets and ids beside them, on Dask: columns of the same frame, or arrays with "
-    "the same chunks. Rows of Spark are not sorted by units yet: bring them to one machine."
+    "rows of units on a cluster need targets and ids beside them: columns of the same frame, by name, or of Dask also "
+    "arrays with the same chunks."
 )
 
 #: Packages of engines, and the file of this package that knows each.
@@ -46,6 +46,12 @@ def cluster_of(address: str) -> AbstractContextManager[object]:
     return dask.cluster_of(address)
 
 
+def is_spread(X: object) -> bool:
+    """Whether something is an array or a frame of an engine."""
+    engine = engine_of(X)
+    return engine is not None and bool(engine.is_collection(X))
+
+
 def open_cluster_rows(
     X: object, y: object = None, cluster: object = None, wrap: Wrap | None = None, units: object = None
 ) -> tuple[object, object]:
@@ -59,15 +65,18 @@ def open_cluster_rows(
         Default: the one that is running.
     wrap : callable, optional
         What becomes of each part where it is read.
-    units : Dask array or series, optional
-        The id of each row's unit, beside rows and targets on Dask: parts are then made of whole units.
+    units : Dask array or series, or name of a column, optional
+        The id of each row's unit, beside rows and targets: parts are then made of whole units.
     """
     engine = engine_of(X)
-    if engine is None or not engine.is_collection(X):
+    if engine is None or not is_spread(X):
         return X, y
+    for name in (y, units):
+        if isinstance(name, str) and name not in getattr(X, "columns", ()):
+            raise DataError(f"the frame has no column {name!r}. Name the columns of the target and of the ids.")
     with_rows = isinstance(y, str) or engine_of(y) is not None
     if units is not None:
-        if not with_rows or engine_of(units) is not engine or engine.__name__.endswith("spark"):
+        if (y is not None and not with_rows) or not (isinstance(units, str) or engine_of(units) is engine):
             raise DataError(UNITS_BESIDE)
         return engine.open_collection(X, y, cluster, wrap, units), None
     return engine.open_collection(X, y if with_rows else None, cluster, wrap), None if with_rows else y

@@ -120,14 +120,16 @@ def open_collection(
         Default: the one that is running.
     wrap : callable, optional
         What becomes of each part where it is read.
-    units : dask array or series with the same chunks, optional
-        The id of each row's unit.
+    units : dask array or series with the same chunks, or str, optional
+        The id of each row's unit, or the name of its column, which is no feature.
     """
     from dask import delayed
 
     client = current_client() if client is None else client
     if isinstance(y, str):
         X, y = X.drop(columns=[y]), X[y]
+    if isinstance(units, str):
+        X, units = X.drop(columns=[units]), X[units]
     if len(X.shape) != 2:
         raise DataError("X must be a 2D array with two dimensions: one row for each record. Reshape your data.")
     if hasattr(X, "rechunk"):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import pickle
 import sys
+import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,7 +26,7 @@ from ..records import suppress_messages
 from .cluster_rows import ClusterRows, Gather, gather_arrays
 from .disk import Tell
 from .partial import CHANGED, PartialSum
-from .spark_tasks import built, content_of, heads, pair, run_on_partition, sums_of
+from .spark_tasks import built, by_part, content_of, deal, gathered, heads, pair, run_on_partition, sums_of
 from .worker import (
     NOT_INSTALLED,
     UNANSWERED,
@@ -41,7 +42,7 @@ from .worker import (
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
-    from pyspark import RDD
+    from pyspark import RDD, SparkContext
     from pyspark.sql import DataFrame, SparkSession
 
 Result = TypeVar("Result")
@@ -108,6 +109,41 @@ LOOPBACK = {
 }
 
 
+class _Log:
+    """The log of Spark, which goes to the terminal of the driver: off while jobs of ours run.
+
+    What it says of a task that failed may quote a cell. After a failure it stays off, since tasks
+    that were cancelled say so later.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running, self._before = 0, None
+
+    @contextmanager
+    def off(self, context: SparkContext) -> Iterator[None]:
+        """Switch it off, and to its level of before when the last job of ours has ended well."""
+        log4j = context._jvm.org.apache.logging.log4j  # setLogLevel would lose the threshold that a session begins with
+        ended = False
+        with self._lock:
+            if not self._running:
+                self._before = log4j.LogManager.getRootLogger().getLevel()
+                log4j.core.config.Configurator.setRootLevel(log4j.Level.OFF)
+            self._running += 1
+        try:
+            yield
+            ended = True
+        finally:
+            with self._lock:
+                self._running -= 1
+                self._before = self._before if ended else log4j.Level.OFF
+                if not self._running:
+                    log4j.core.config.Configurator.setRootLevel(self._before)
+
+
+LOG = _Log()
+
+
 class SparkEngine:
     """Parts as partitions of a Spark frame.
 
@@ -131,7 +167,8 @@ class SparkEngine:
     def each(self, function: Callable[[RawPart], Result | WorkerRefusal]) -> Sequence[Result | WorkerRefusal]:
         """What a function returns for every partition that holds rows."""
         try:
-            found = self._frame.mapInArrow(partial(run_on_partition, self._reader, function), SCHEMA).collect()
+            with LOG.off(self._frame.sparkSession.sparkContext):
+                found = self._frame.mapInArrow(partial(run_on_partition, self._reader, function), SCHEMA).collect()
         except Exception as error:  # the engine's own errors may quote a value
             absent = "ModuleNotFoundError: No module named 'dpsparse" in str(error)
             return [WorkerRefusal(NOT_INSTALLED.format(worker="an executor") if absent else UNREAD)]
@@ -176,7 +213,8 @@ class SparkHolding:
 
     def _build_reports(self) -> list[BuildReport]:
         try:
-            found = self._stored.mapPartitions(heads).collect()
+            with LOG.off(self._stored.context):
+                found = self._stored.mapPartitions(heads).collect()
         except Exception:
             raise DataError(UNREAD) from None
         return sorted((head.report for head in found), key=lambda report: report.number)
@@ -186,8 +224,9 @@ class SparkHolding:
         message = self._stored.context.broadcast(packed)
         try:
             sums = self._stored.mapPartitions(partial(sums_of, message, self._order))
-            # few sums come here at once, and many are added up on executors first
-            return combine(sums.collect()) if self._stored.getNumPartitions() <= FAN_IN else sums.treeReduce(pair)
+            with LOG.off(self._stored.context):
+                # few sums come here at once, and many are added up on executors first
+                return combine(sums.collect()) if self._stored.getNumPartitions() <= FAN_IN else sums.treeReduce(pair)
         except Exception:  # the engine gave up; what it says may quote anything
             raise DataError(UNANSWERED) from None
         finally:
@@ -240,11 +279,13 @@ def open_collection(
     y: str | None = None,
     session: SparkSession | None = None,
     wrap: Callable[[RawPart], RawPart] | None = None,
+    units: str | None = None,
 ) -> ClusterRows:
     """A Spark frame as rows on its cluster; every partition is a part.
 
     The frame is cached, so that its partitions stay as they are, and removed from the cache after
-    the fit; one that was cached before stays.
+    the fit; one that was cached before stays. Where ids of units are given, rows are dealt anew into
+    as many parts that hold whole units, and these are cached.
 
     Parameters
     ----------
@@ -255,16 +296,30 @@ def open_collection(
         That of the frame is taken.
     wrap : callable, optional
         What becomes of each part where it is read.
+    units : str, optional
+        The column with the id of each row's unit, which is no feature.
     """
-    if y is not None and not isinstance(y, str):
-        raise DataError("the target of a Spark frame is one of its columns: give its name.")
-    if y is not None and y not in X.columns:
-        raise DataError(f"the frame has no column {y!r}. Name the target's column.")
-    mine = not X.is_cached
-    engine = SparkEngine(X.persist() if mine else X, partial(_table, y, wrap))
-    if mine:  # who caches raw rows removes them: when the fit ends or fails, and nobody holds the engine any more
-        weakref.finalize(engine, X.unpersist)
+    for name, what in ((y, "target"), (units, "units")):
+        if name is not None and not isinstance(name, str):
+            raise DataError(f"the {what} of a Spark frame is one of its columns: give its name.")
+    cached = [] if X.is_cached else [X.persist()]
+    if units is None:
+        engine = SparkEngine(X, partial(_table, y, wrap))
+    else:
+        parts = X.rdd.getNumPartitions()
+        cached.append(_shuffled(X, partial(_with_ids, y, units, wrap), parts))
+        engine = SparkEngine(cached[-1], partial(gathered, parts))
+    for frame in cached:  # who caches raw rows removes them: when the fit ends or fails, and nobody holds the engine
+        weakref.finalize(engine, _forget, frame)
     return ClusterRows.open(engine, gather_arrays)
+
+
+def _forget(frame: DataFrame) -> None:
+    """Remove a frame from the cache; a session that has stopped has none."""
+    from pyspark.sql import SparkSession
+
+    if SparkSession.getActiveSession() is not None:
+        frame.unpersist()
 
 
 def _table(target: str | None, wrap: Callable[[RawPart], RawPart] | None, batches: Iterable[RecordBatch]) -> RawPart:
@@ -276,6 +331,24 @@ def _table(target: str | None, wrap: Callable[[RawPart], RawPart] | None, batche
         targets = None if target is None else table[target].to_numpy()
         chunk = LoadedPart(table if target is None else table.drop_columns([target]), targets)
     return chunk if wrap is None else wrap(chunk)
+
+
+def _with_ids(
+    target: str | None, units: str, wrap: Callable[[RawPart], RawPart] | None, batches: Iterable[RecordBatch]
+) -> tuple[RawPart, object]:
+    """The rows of a partition, and the column of their ids."""
+    read = list(batches)
+    ids = [cell for batch in read for cell in batch[units].to_pylist()]
+    return _table(target, wrap, (batch.drop_columns([units]) for batch in read)), ids
+
+
+def _shuffled(
+    frame: DataFrame, reader: Callable[[Iterable[RecordBatch]], tuple[RawPart, object]], parts: int
+) -> DataFrame:
+    """Pieces of rows, each in the partition of the number of its part: the engine computes no hash of its own."""
+    pieces = frame.mapInArrow(partial(deal, reader, parts), SCHEMA).rdd.map(by_part)
+    moved = pieces.partitionBy(parts, int).values()
+    return frame.sparkSession.createDataFrame(moved, SCHEMA).persist()
 
 
 def open_parts(parts: Sequence[RawPart], gather: Gather, session: SparkSession | None = None) -> ClusterRows:

@@ -24,6 +24,7 @@ from ...queries.rules import partial_sum
 from ..block import Block
 from ..scratch_rows import compact
 from ..shard import Shard
+from .cluster_units import Piece, ShuffledPart, dealt
 from .message import Message
 from .partial import CHANGED, PartialSum, refuse_other_release
 from .worker import (
@@ -113,6 +114,49 @@ def _rows(contents: Sequence[bytes], place: int = 0) -> Iterator[RecordBatch]:
     yield pa.RecordBatch.from_arrays(columns, ["number", "place", "content"])
 
 
+# ------------------------------------------------------------------------------------------------ rows of units
+
+
+def deal(
+    reader: Callable[[Iterable[RecordBatch]], tuple[RawPart, object]], parts: int, batches: Iterator[RecordBatch]
+) -> Iterator[RecordBatch]:
+    """The pieces of one partition by the part of their ids, `place` being that part; or why there are none, for part 0.
+
+    `reader` gives the rows and the id of each.
+    """
+    read = [batch for batch in batches if batch.num_rows]
+    if not read:
+        return
+    found = quietly(lambda: dealt(*reader(read), parts), UNREAD)
+    if isinstance(found, WorkerRefusal):
+        yield from _rows([pickle.dumps(found)])
+        return
+    for part, piece in enumerate(found):
+        if piece.digests.size:
+            yield from _rows([pickle.dumps(piece)], part)
+
+
+def by_part(row: Row) -> tuple[int, Row]:
+    """A piece under the number of its part, by which the engine moves it."""
+    return row.place, row
+
+
+def gathered(parts: int, batches: Iterable[RecordBatch]) -> RawPart:
+    """The part of whole units that came to this partition, its pieces in the order of where they came from."""
+    pieces = list[tuple[int, Piece]]()
+    for batch in batches:
+        for number, content in zip(batch["number"].to_pylist(), batch["content"].to_pylist(), strict=True):
+            piece = pickle.loads(content)
+            if isinstance(piece, WorkerRefusal):
+                raise DataError(piece.message)
+            pieces.append((number, piece))
+    pieces.sort(key=lambda found: found[0])
+    return ShuffledPart(_partition(), parts, [piece for _, piece in pieces])
+
+
+# ------------------------------------------------------------------------------------------------ built parts
+
+
 def content_of(row: Row) -> bytes:
     """The bytes of a row."""
     return bytes(row.content)
@@ -124,20 +168,21 @@ def _stored(shard: int, block: Block) -> bytes:
     x = small.x
     rows = (x.data, x.indices, x.indptr, x.shape) if small.sparse else (x,)
     out = io.BytesIO()
-    kept = (shard, rows, small.y, small.present.astype(np.int8), small.squares, small.largest, small.clipped)
+    beside = {"clipped": small.clipped, "starts": small.starts, "weight": small.weight}
+    kept = (shard, rows, small.y, small.present.astype(np.int8), small.squares, small.largest, beside)
     pickle.dump(kept, out, protocol=pickle.HIGHEST_PROTOCOL)
     return out.getvalue()
 
 
 def _loaded(content: bytes) -> tuple[int, Block]:
-    shard, rows, y, alive, squares, largest, clipped = pickle.loads(content)
+    shard, rows, y, alive, squares, largest, beside = pickle.loads(content)
     x: NDArray[np.generic] | sp.csr_matrix
     if len(rows) == 1:
         [x] = rows
     else:
         x = sp.csr_matrix((rows[0].astype(float), rows[1], rows[2]), shape=rows[3])
         x.has_sorted_indices = x.has_canonical_format = True  # as sanitised rows are; not looked for again
-    return shard, Block(x, y, alive.astype(float), squares, largest, whole=False, clipped=clipped)
+    return shard, Block(x, y, alive.astype(float), squares, largest, whole=False, **beside)
 
 
 def heads(contents: Iterator[bytes]) -> Iterator[PartHeader]:

@@ -177,7 +177,7 @@ def _share(x: Matrix, rows: slice, loop: Callable[[int, int], None]) -> None:
     )
 
 
-def _sparse(x: Any, rows: slice, acc: Sums, loop: Callable[[Sums, int, int], None]) -> None:
+def _sparse(x: object, rows: slice, acc: Sums, loop: Callable[[Sums, int, int], None]) -> None:
     """Add integer sums over ranges of rows; the first range has the caller's array."""
     cuts = _cut(x, rows, acc.size)
     totals = [acc, *(np.zeros(acc.shape, dtype=np.int64) for _ in cuts[1:])]
@@ -187,7 +187,7 @@ def _sparse(x: Any, rows: slice, acc: Sums, loop: Callable[[Sums, int, int], Non
         acc += total
 
 
-def _dense(x: Any, rows: slice, acc: Sums, loop: Callable[[Sums, int, int], None]) -> None:
+def _dense(x: object, rows: slice, acc: Sums, loop: Callable[[Sums, int, int], None]) -> None:
     """Add float sums over ranges of rows, as integers."""
     cuts = _cut(x, rows, acc.size)
     totals = [np.zeros(acc.shape) for _ in cuts]

@@ -39,7 +39,7 @@ def ordered_kernel(function: Callable[..., None]) -> Any:
     return compile_loop(function, False)
 
 
-def compile_loop(function: Callable[..., None], fastmath: Any) -> Any:
+def compile_loop(function: Callable[..., None], fastmath: object) -> Any:
     """Compile a loop when it is first called, or take it from the cache.
 
     Without one where no folder for it can be written.

@@ -204,6 +204,8 @@ def _shrink(squares: Vector, largest: Vector, clip: UnitClip) -> Vector:
 
 def _sum(x: Matrix, factor: Vector, rows: slice) -> Vector:
     """Sum of factor times row over some rows, in floats."""
+    if x.dtype == np.float64 and (rows.start, rows.stop) == (0, x.shape[0]):
+        return np.asarray(x.T @ factor)
     total = np.zeros((x.shape[1], *factor.shape[1:]))
     for piece, shown in _pieces(x, rows):
         total += shown.T @ factor[piece]

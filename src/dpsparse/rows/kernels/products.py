@@ -48,12 +48,12 @@ def _for(lattice: Lattice, entries: int) -> Kernels:
     return cast("Kernels", plain) if lattice.exact else kernels(entries)
 
 
-def unit_kernels(lattice: Lattice, x: Any) -> Kernels:
+def unit_kernels(lattice: Lattice, x: object) -> Kernels:
     """Who sums an array of rows by unit: compiled loops pay sooner than for other sums."""
     return _for(lattice, UNITS_PAY * entries_of(x))
 
 
-def kernels_of(lattice: Lattice, x: Any) -> Kernels:
+def kernels_of(lattice: Lattice, x: object) -> Kernels:
     """Who multiplies an array of rows on this lattice, or made from it."""
     return _for(lattice, entries_of(x))
 

@@ -13,17 +13,22 @@ import numpy as np
 
 from ...accounting import Cost, PlanCost, PricedPlan, SumCost
 from ...accounting.costs.base import read_cost, write_cost
+from ...accounting.costs.unit import bare_cost, unit_of
 from ...accounting.draws import TurnCost
 from ...core import PoissonRows, PrivacyError, Receipt, Statement
 from ...core.codec import Document, canonical_json
 from ...core.release import difference
 from ...core.statement import COST_NAMES
+from ...fitting.drawn import Drawn
 from ...fitting.statement import complete, draft_step
 from ...fitting.statement import no_promise as statement_of_nothing
 from ..rounds.protocol import MessageError, SiteProtocol, SiteSummary
 
 SEPARATE = "the guarantee of a site holds whatever the server and the other sites do, also together"
 ONE_SITE = "a person's rows are at one site; for a person at several sites their costs add up (Federation.person_at)"
+SEVERAL_SITES = (
+    "a {record} is at no more than {most} sites: the guarantee composes the bills of the {most} weakest ones"
+)
 TRUSTED = (
     "TRUSTS THE SERVER: it sees what each site changed, without noise, and adds the noise; "
     "the guarantee is about what it publishes"
@@ -37,18 +42,22 @@ def state_run(
     n_rows: int,
     priced: PricedPlan | None,
     delta: float,
-    answers: Iterable[Receipt],
+    answers: Sequence[Receipt] | None,
     *,
     secure: bool,
     assumptions: Iterable[str] = (),
     caveats: Iterable[str] = (),
 ) -> Statement:
-    """What one site, a server with noise of its own, or a network states: its guarantee, or that it gives none."""
+    """What one site, a server with noise of its own, or a network states: its guarantee, or that it gives none.
+
+    Without answers it is a draft, for `complete`.
+    """
     if priced is None:
         return statement_without_noise(about, n_rows)
-    draft = draft_step(priced, delta, about.recipe, n_rows, "empty", secure=secure)
+    draft = draft_step(priced, delta, about.recipe, n_rows, "empty", secure=secure, unit=about.record)
     assumed, weak = (*draft.assumptions, *assumptions), (*caveats, *draft.caveats)
-    return complete(replace(draft, loss=about.loss, unit=about.unit, assumptions=assumed, caveats=weak), answers)
+    draft = replace(draft, loss=about.loss, unit=about.unit, assumptions=assumed, caveats=weak)
+    return draft if answers is None else complete(draft, [Drawn(answers, priced)])
 
 
 def statement_without_noise(about: SiteSummary, n_rows: int) -> Statement:
@@ -121,14 +130,16 @@ class Certificate(Document):
             raise MessageError("the statement of the certificate is not one of a site of this protocol.")
         if self.bill is None:
             return
-        if not isinstance(self.bill, PlanCost):
+        bill = bare_cost(self.bill)
+        if not isinstance(bill, PlanCost):
             raise MessageError("the bill of the certificate is not that of a plan, so nobody can price it again.")
-        turns = {ask.name: ask.times for ask in self.bill.plan.asks}
+        turns = {ask.name: ask.times for ask in bill.plan.asks}
         if turns != {"gradient": protocol.turns}:
             raise MessageError("the bill of the certificate does not cover all rounds of the protocol.")
-        if self.bill.plan != protocol.site_plan or str(self.bill.adjacency) != about.adjacency:
+        agreed = unit_of(self.bill) == about.record and str(bill.adjacency) == about.adjacency
+        if bill.plan != protocol.site_plan or not agreed:
             raise MessageError(
-                "the bill of the certificate is for another sampling rate, noise or neighbours "
+                "the bill of the certificate is for another sampling rate, noise, unit or neighbours "
                 "than those of the protocol."
             )
         if (said.recipe, said.loss, said.adjacency, said.unit) != (
@@ -209,7 +220,7 @@ class Federation:
         if not chosen or any(c.bill is None for c in chosen):
             return math.inf, 1.0
         at = math.fsum(c.statement.delta for c in chosen) if delta is None else delta
-        bills = tuple(c.bill for c in chosen if c.bill is not None)
+        bills = tuple(bare_cost(c.bill) for c in chosen if c.bill is not None)
         whole: Cost = bills[0] if len(bills) == 1 else SumCost(bills)
         plain_sum = math.fsum(c.epsilon() for c in chosen) if delta is None else math.inf
         return min(whole.epsilon(at), plain_sum), at
@@ -241,7 +252,8 @@ class Federation:
 def state_federation(federation: Federation, about: SiteSummary) -> Statement:
     """One statement for a model of many sites.
 
-    The weakest of their guarantees, priced again, holds for every person whose rows are at one site.
+    The weakest of their guarantees, priced again, holds for every person whose rows are at one site; where a person
+    may be at several, those of that many sites, composed.
     """
     federation.verify()
     found = [c.statement for c in federation.certificates.values()]
@@ -250,16 +262,26 @@ def state_federation(federation: Federation, about: SiteSummary) -> Statement:
         return statement_without_noise(about, max(rows, 1))
     worst = max(found, key=lambda s: s.epsilon)
     caveats = dict.fromkeys(caveat for s in found for caveat in s.caveats)
+    epsilon, delta, most = worst.epsilon, max(s.delta for s in found), about.sites_per_unit
+    assumed = ONE_SITE
+    if most > 1:
+        # bills of one plan differ in its scale alone, so those that cost most at one delta cost most at every one
+        delta *= most
+        certificates = federation.certificates
+        weakest = sorted(certificates, key=lambda name: certificates[name].epsilon(delta), reverse=True)[:most]
+        epsilon, _ = federation.person_at(weakest, delta)
+        assumed = SEVERAL_SITES.format(record=about.record, most=most)
+    rhos, mus = sorted((s.rho for s in found), reverse=True), sorted((s.mu for s in found), reverse=True)
     return replace(
         worst,
         private=all(s.private for s in found),
         priced=all(s.priced for s in found),
-        epsilon=max(s.epsilon for s in found),
-        delta=max(s.delta for s in found),
-        rho=max(s.rho for s in found),
-        mu=max(s.mu for s in found),
+        epsilon=epsilon,
+        delta=delta,
+        rho=math.fsum(rhos[:most]),
+        mu=math.hypot(*mus[:most]),
         n_rows=rows,
-        assumptions=(*worst.assumptions, ONE_SITE),
+        assumptions=(*worst.assumptions, assumed),
         caveats=tuple(caveats),
         notes=(*federation.lines(), *worst.notes),
     )
@@ -280,9 +302,10 @@ def covered(said: Statement, bill: Cost) -> bool:
 
     False for bills whose draws are not known, and for numbers that no accountant takes.
     """
-    if not isinstance(bill, PlanCost) or not 0 < said.delta < 1 or len(said.asks) != len(bill.plan.asks):
-        return False
     if said.bill is not None and said.bill != write_cost(bill):
+        return False
+    bill = bare_cost(bill)
+    if not isinstance(bill, PlanCost) or not 0 < said.delta < 1 or len(said.asks) != len(bill.plan.asks):
         return False
     try:
         costs = bill.account.costs
@@ -295,7 +318,7 @@ def covered(said: Statement, bill: Cost) -> bool:
                 name=ask.name,
                 times=ask.times,
                 draws=ask.draws,
-                noise=str(ask.noise),
+                noise=ask.noise,
                 rate=rate,
                 offset=ask.offset,
                 cost_name=COST_NAMES[ask.noise],

@@ -201,9 +201,9 @@ def run_rounds(server: Server, grid: Grid, *, timeout: float = 3600.0, wait: flo
     return server.model()
 
 
-@dataclass
+@dataclass(eq=False)
 class _Sent:
-    """A message under way: its kind, when it was sent last and is sent again, and how often it failed."""
+    """What a node is asked at present: its kind, when it was sent last and is sent again, and how often it failed."""
 
     kind: str
     at: float
@@ -223,7 +223,7 @@ class _Carrier:
         self._here: set[int] = set()
         self._away = dict.fromkeys(server.protocol.sites, time.monotonic())
         self._sent: dict[int, _Sent] = {}
-        self._ids: dict[str, int] = {}
+        self._ids: dict[str, tuple[int, _Sent]] = {}
 
     def run_round(self) -> None:
         """Ask until the round can be closed; pause the run if it cannot."""
@@ -297,32 +297,36 @@ class _Carrier:
         """Send a message to a node, unless one of its kind is under way and not old."""
         from flwr.app import ConfigRecord, Message, RecordDict
 
-        now, earlier = time.monotonic(), self._sent.get(node)
-        if earlier is not None and earlier.kind == kind:
-            if now < earlier.at + earlier.delay:
-                return
-            earlier.at, earlier.delay = now, 2 * earlier.delay
+        now, sent = time.monotonic(), self._sent.get(node)
+        if sent is None or sent.kind != kind:
+            sent = self._sent[node] = _Sent(kind, now)
+        elif now < sent.at + sent.delay:
+            return
         else:
-            self._sent[node] = _Sent(kind, now)
+            sent.at, sent.delay = now, 2 * sent.delay
         record = RecordDict({RECORD: ConfigRecord({"protocol": self._protocol, **content})})
         [number] = self.grid.push_messages([Message(record, dst_node_id=node, message_type=kind)])
-        self._ids[str(number)] = node
+        self._ids[str(number)] = node, sent
 
     def _pull(self) -> None:
-        """Take what has come."""
+        """Take what answers the present messages.
+
+        What answers an earlier one, of a round that is closed or from before its node was lost, is
+        passed over: the node has been asked again.
+        """
         if not self._ids:
             return
         for reply in self.grid.pull_messages(list(self._ids)):
-            node = self._ids.pop(reply.metadata.reply_to_message_id, None)
-            if node is None or (node != int(reply.metadata.src_node_id) and not reply.has_error()):
+            node, sent = self._ids.pop(reply.metadata.reply_to_message_id, (0, None))
+            known = reply.has_error() or node == int(reply.metadata.src_node_id)
+            if sent is None or self._sent.get(node) is not sent or not known:
                 continue
-            sent = self._sent.pop(node, None)
-            if not (reply.has_error() or RECORD not in reply.content):
-                self._take(node, dict(reply.content[RECORD]))
-            elif sent is not None and sent.failures < ATTEMPTS:
-                self._sent[node] = _Sent(sent.kind, time.monotonic(), RETRY, sent.failures + 1)
-            else:
-                self._take(node, {"refused": "the node failed."})
+            failed = reply.has_error() or RECORD not in reply.content
+            if failed and sent.failures < ATTEMPTS:
+                sent.at, sent.delay, sent.failures = time.monotonic(), RETRY, sent.failures + 1
+                continue
+            del self._sent[node]
+            self._take(node, {"refused": "the node failed."} if failed else dict(reply.content[RECORD]))
 
     def _take(self, node: int, content: Content) -> None:
         """A certificate, a report or a refusal."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...accounting import Cost, PlanCost, PricedPlan, price
+from ...accounting import Cost, PlanCost, PricedPlan, cost_of_units, price
 from ...accounting.costs.base import write_cost
 from ...core import Adjacency, Budget, Receipt, Statement, checks
 from ...core.codec import canonical_json
@@ -190,7 +190,8 @@ class SiteParticipant(Participant[AgreedBySites, Task]):
 
     @property
     def _bill(self) -> Cost | None:
-        return None if self._priced is None else PlanCost.of(self._priced)
+        record = self.protocol.about.record
+        return None if self._priced is None else cost_of_units(PlanCost.of(self._priced), record)
 
     @property
     def statement(self) -> Statement:

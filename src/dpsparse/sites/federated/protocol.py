@@ -12,6 +12,7 @@ from ...algorithms.federated import FedHT
 from ...algorithms.sgd import SGD
 from ...algorithms.steps import FixedSteps, PacedSteps, SampledSecantSteps, StepRule
 from ...core import Budget, EveryRow, Noise, Plan, PoissonRows, PrivacyError
+from ...core.checks import ROW, unit_name, unit_phrase
 from ...core.codec import form
 from ...core.facts import Clip, Facts, Penalty
 from ...core.plain import to_json
@@ -38,7 +39,7 @@ SHOWN = ("n_features", "lower", "upper", "row_norm", "shift", "intercept", "targ
 Label = bool | int | float | str
 
 
-@form(made=lambda protocol: protocol.check() or protocol)
+@form(later=(("record", "sites_per_unit"),), made=lambda protocol: protocol.check() or protocol)
 @dataclass(frozen=True, kw_only=True)
 class Protocol(SiteProtocol):
     """What sites do in every round, within which bounds, and how their models are put together.
@@ -64,6 +65,10 @@ class Protocol(SiteProtocol):
         As in `dpsparse.local.Protocol`.
     recipe : str
         Name of the algorithm, for statements.
+    record : str
+        The word for what is one record at a site: a row, or a unit such as a patient.
+    sites_per_unit : int
+        At most this number of sites know the same unit; for statements.
     """
 
     format: ClassVar[str] = "dpsparse-federated"
@@ -81,6 +86,8 @@ class Protocol(SiteProtocol):
     recipe: str
     classes: tuple[Label, ...] | None = None
     target_center: float = 0.0
+    record: str = ROW
+    sites_per_unit: int = 1
 
     @classmethod
     def of(
@@ -91,6 +98,7 @@ class Protocol(SiteProtocol):
         unit: str,
         radius: float,
         *,
+        sites_per_unit: int = 1,
         nonce: str | None = None,
     ) -> Protocol:
         """The protocol of a prepared federated recipe; a new run unless its nonce is given."""
@@ -123,6 +131,8 @@ class Protocol(SiteProtocol):
             release=release(),
             classes=None if request.classes is None else tuple(request.classes.tolist()),
             target_center=request.target_center,
+            record=request.unit,
+            sites_per_unit=sites_per_unit,
         )
 
     @property
@@ -149,12 +159,14 @@ class Protocol(SiteProtocol):
     @property
     def about(self) -> SiteSummary:
         """For statements."""
-        return SiteSummary(self.recipe, self.site_loss().name, self.adjacency, self.unit)
+        unit = self.unit if self.record == ROW else f"{unit_phrase(self.record)} of one site"
+        return SiteSummary(self.recipe, self.site_loss().name, self.adjacency, unit, self.record, self.sites_per_unit)
 
     def site_facts(self, n_rows: int) -> Facts:
         """The bounds as the trusted packages take them, for a site with this public number of rows."""
         loss = self.site_loss()
         more = {"loss": loss.name, "slope_bound": loss.slope_bound, "curvature": loss.curvature}
+        more["unit"] = self.record
         return read_facts(self.facts, SHOWN, loss, n_rows=n_rows, **more)
 
     def site_loss(self) -> Loss:
@@ -185,6 +197,7 @@ class Protocol(SiteProtocol):
             (self.sparsity, LARGEST_BOUND),
             (self.models, LARGEST_MODELS),
             (len(self.sites), LARGEST_SITES),
+            (self.sites_per_unit, len(self.sites)),
         )
         self.check_rounds(whole, self.pieces)
         holds = (
@@ -193,6 +206,8 @@ class Protocol(SiteProtocol):
             and self.unit in (ROWS, SITES, NOTHING)
             and math.isfinite(self.target_center)
             and not (self.secant and (self.private or self.pace is not None))
+            and (self.private or (self.record == ROW and self.sites_per_unit == 1))
+            and self.record == unit_name(None if self.record == ROW else self.record)
         )
         if not holds:
             raise ValueError("a field of the protocol is out of range.")

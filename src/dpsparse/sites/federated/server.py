@@ -108,6 +108,9 @@ class Server(SiteCoordinator[Protocol, SparseLinear]):
         Whether rows are stored sparse.
     site_privacy : SitePrivacy or None
         Protect whole sites, where they trust this server; with ``recipe="fedsgd_ht"``.
+    sites_per_unit : int
+        At most this number of sites know the same person: the statement composes the bills of the weakest
+        ones. A unit is bounded at each site by itself; `unit` of the estimator is the word for it.
     state : path or None
         A file that must not exist yet; what came in is stored in it and beside it, so that the run
         goes on after a crash: see `open`. Required with `site_privacy`.
@@ -143,11 +146,11 @@ class Server(SiteCoordinator[Protocol, SparseLinear]):
         least_sites: int = 1,
         sparse: bool = False,
         site_privacy: SitePrivacy | None = None,
+        sites_per_unit: int = 1,
         state: str | PathLike[str] | None = None,
         random_state: Seed = None,
         nonce: str | None = None,
     ) -> None:
-        refuse_named_unit(estimator, "a fit over several sites")
         self._estimator = without_ledger(estimator)
         if site_privacy is not None and weights is not None:
             raise ValueError("whole sites are protected with equal weights only. Leave weights=None.")
@@ -159,13 +162,17 @@ class Server(SiteCoordinator[Protocol, SparseLinear]):
         assert isinstance(self._prepared.solver, FedHT)
         self._loop: FedHT = self._prepared.solver
         private = self._prepared.priced is not None
+        if not private:
+            refuse_named_unit(estimator, "a fit that protects whole sites, or nobody,")
         if site_privacy is not None and private:
             raise PrivacyError(
                 "site_privacy adds the server's noise to exact models of sites: use recipe='fedsgd_ht' for it."
             )
         unit = ROWS if private else NOTHING if site_privacy is None else SITES
         radius = _radius(self._prepared, self._loop) if site_privacy is None else site_privacy.clip
-        protocol = Protocol.of(self._prepared, names, tuple(shares.values()), unit, radius, nonce=nonce)
+        protocol = Protocol.of(
+            self._prepared, names, tuple(shares.values()), unit, radius, sites_per_unit=sites_per_unit, nonce=nonce
+        )
         protocol.check()
         self._changes: ClientUpdates | None = None
         self._delta = math.nan

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from ...core import Adjacency, Budget, DataError, Plan, PrivacyError, Receipt
+from ...core.checks import ROW
 from ...core.digests import digest_of
 from ...core.facts import Vector
+from ...estimators.input_checks import rows_of_units, with_ids
 from ...fitting import Session, public_rows
 from ...fitting.request import Seed
 from ...ledger import Ledger
@@ -68,6 +70,9 @@ class Site(SiteParticipant[Protocol]):
     trust : {"nobody", "server"}
     random_state : int or None
         None: cryptographic. Seeds are for tests.
+    units : array of shape (rows,), str or None
+        The id of each row's unit, or the column of a frame that holds it, where the protocol protects units:
+        then *rows* above are all rows with the same id at this site together.
     """
 
     def __init__(
@@ -85,10 +90,17 @@ class Site(SiteParticipant[Protocol]):
         memory: str | Path | None = None,
         trust: str = NOBODY,
         random_state: Seed = None,
+        units: object = None,
     ) -> None:
         super().__init__(Protocol.from_json(protocol) if isinstance(protocol, str) else protocol, name, trust)
-        source = Records.of(X)
-        n = public_rows(n_rows, Adjacency.named(self.protocol.adjacency), source.shape[0])
+        if (units is None) is not (self.protocol.record == ROW):
+            raise PrivacyError(
+                f"this protocol protects {self.protocol.about.unit}: give units=, the id of each row, if, and only if, "
+                "a record of it has several rows."
+            )
+        X, _, units = with_ids(X, None, units)
+        source = rows_of_units(Records.of(X), units)
+        n = public_rows(n_rows, Adjacency.named(self.protocol.adjacency), source.count)
         self._facts = self.protocol.site_facts(n).with_(sparse=source.sparse)
         if source.shape[1] != self._facts.n_features:
             raise DataError(f"rows of this protocol have {self._facts.n_features} features, got {source.shape[1]}.")

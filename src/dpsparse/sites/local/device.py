@@ -77,8 +77,8 @@ class Device(Participant[Protocol, Task]):
 
     def __init__(
         self,
-        x: Any,
-        y: Any,
+        x: object,
+        y: object,
         protocol: Protocol | str,
         *,
         epsilon: float,

@@ -41,7 +41,7 @@ Criterion = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 ALIGNED = 16
 
 
-def _always(layer: Any) -> bool:
+def _always(layer: object) -> bool:
     return True
 
 

@@ -17,6 +17,7 @@ from ...core.facts import Vector
 from ...core.mechanisms import Randomness
 from ...core.regular_files import open_whole, parse_json, read_bytes
 from ...fitting import Seed, default_delta, public_rows, warn_if_seeded
+from ...fitting.drawn import Drawn
 from ...fitting.session import session
 from ...fitting.statement import complete
 from ...ledger import Ledger
@@ -141,12 +142,12 @@ class SparseNetwork:
         plan = gradients_plan(self.steps, self._rate(n), private=False) if priced is None else priced
         bill = None if priced is None else PlanCost.of(priced)
         tested = (TESTED, TESTED_BITS)
-        draft = state_run(self.about, n, priced, delta, [], secure=randomness.secure, assumptions=tested)
+        draft = state_run(self.about, n, priced, delta, None, secure=randomness.secure, assumptions=tested)
         with session(self, bill=bill, label=self.recipe, delta=delta, randomness=randomness) as opened:
             rows = private_rows(X, y, self.loss, self.classes, n)
             oracle = NetworkOracle(self._gradients, rows, plan, self.clip, randomness, opened.payment)
             self.w_ = descend(self._gradients.start(), oracle, self.steps, self.step_size, self.sparsity)
-        self.statement_ = complete(draft, oracle.receipts, opened.payment)
+        self.statement_ = complete(draft, [Drawn(oracle.receipts, plan)], opened.payment)
         return self
 
     @property
@@ -164,18 +165,18 @@ class SparseNetwork:
 
     # ---------------------------------------------------------------------------------------------- after training
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: object) -> np.ndarray:
         """Outputs of the network."""
         features = torch.from_numpy(np.ascontiguousarray(np.asarray(X), dtype=np.float32))
         parts = [self._gradients.outputs(self.w_, part) for part in torch.split(features, 1000)]
         return np.asarray(torch.cat(parts).numpy())
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: object) -> np.ndarray:
         """Classes, or numbers."""
         found = self.decision_function(X)
         return found.argmax(axis=1) if self.loss == "cross_entropy" else found.reshape(len(found))
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: object, y: object) -> float:
         """Part of the classes that are right; without privacy for the rows that are shown to it."""
         return float(np.mean(self.predict(X) == np.asarray(y)))
 

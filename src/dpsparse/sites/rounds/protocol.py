@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from ...core import Adjacency, Plan
+from ...core.checks import ROW
 from ...core.codec import Document
 from ...core.errors import RetryLaterError
 from ...core.facts import Facts
@@ -65,12 +66,17 @@ Agreed = TypeVar("Agreed", bound=RunProtocol)
 
 @dataclass(frozen=True)
 class SiteSummary:
-    """What the statements of a run are about: public words and numbers."""
+    """What the statements of a run are about: public words and numbers.
+
+    `record` is the word for what is one record at a site; one of them is at `sites_per_unit` sites at most.
+    """
 
     recipe: str
     loss: str
     adjacency: str
     unit: str
+    record: str = ROW
+    sites_per_unit: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,7 @@ from typing import Any, cast
 
 from ...core import DataError, PrivacyError
 from ...core.codec import read, write
+from ...core.private_files import PLAIN, known, lock, open_private, read_at
 from ...core.regular_files import open_whole, parse_json, read_bytes, sync_folder
 
 #: A larger file of marks is not read: space for some hundred thousand rounds.
@@ -270,7 +271,7 @@ class FileStore(Store):
     def marks(self) -> list[Mark]:
         """The marks so far."""
         try:
-            handle = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            handle = os.open(self.path, os.O_RDONLY | PLAIN | known("O_NONBLOCK"))
         except FileNotFoundError:
             return []
         try:
@@ -282,7 +283,7 @@ class FileStore(Store):
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode):
             raise PrivacyError(f"{self.path} is not an ordinary file, so no answer can be remembered in it.")
-        return _read(os.pread(handle, min(found.st_size, self._largest + 1), 0), self._largest)
+        return _read(read_at(handle, min(found.st_size, self._largest + 1), 0), self._largest)
 
     def add(self, make: Callable[[list[Mark]], Mark | None]) -> None:
         """Append a mark, under a lock; it is on the disk when this returns."""
@@ -295,7 +296,7 @@ class FileStore(Store):
             ) from None
 
     def _append(self, make: Callable[[list[Mark]], Mark | None]) -> None:
-        with _locked(self.path, os.O_APPEND) as handle:
+        with _locked(self.path, append=True) as handle:
             mark = make(self._marks(handle))
             if mark is None:
                 return
@@ -399,17 +400,11 @@ def check_claim(claim: AnswerClaim, earlier: Sequence[AnswerClaim], epsilon: flo
 
 
 @contextmanager
-def _locked(path: Path, flags: int = 0) -> Iterator[int]:
+def _locked(path: Path, *, append: bool = False) -> Iterator[int]:
     """A file that is made for its owner alone, open, and locked by the operating system."""
+    handle = open_private(path, append=append, follow=True)
     try:
-        import fcntl
-    except ImportError:
-        raise PrivacyError(
-            "this system has no locks for files. Devices may be given a function that stores their answers: memory=..."
-        ) from None
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | flags, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        lock(handle, wait=True)
         yield handle
     finally:
         os.close(handle)

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from ..gaussian import lattice_gaussian
 from ..randomness import Randomness
-from .coins import check_positive
-from .polar import polar
+from .coins import check_positive, polar
 from .scalar import Reports, Vector
 
 #: Steps of the lattice per standard deviation of the noise, or per radius where that is larger.
