@@ -236,7 +236,7 @@ def test_300_forged_files_are_refused(paid):
             if path[-1] != "part":  # price of parts is that of their plan
                 count += refused(sealed(changed(model, path)))
         for path in leaves(statement["bill"], ("statement", "bill")):
-            if "order" in path and path[-1] > 1:
+            if path[-2] == "order" and path[-1] > 1:
                 continue
             count += refused(sealed(changed(model, path)), export)
         forged = {"epsilon": 0.95 * statement["epsilon"], "delta": statement["delta"] / 2, "adjacency": "add-remove"}
