@@ -799,8 +799,9 @@ def verify(text: str, ledger: str | None = None, head: str | None = None) -> lis
             need(kind in [f"dpsparse-{k}" for k in ("model", "pipeline", "search", "survival")], "no known file", 2)
             held = {name: value for name, value in content.items() if name != "digest"}
             need(content.get("digest") == f"sha256:{sha256(held)}", "the digest does not fit: the file was edited")
-            need(content["params"].get("random_state") is None, "the settings hold a seed", 7)
-            bill, apart = content["statement"].get("bill"), ("score",) if content["params"].get("holdout") else ()
+            settings = [one.get("params", {}) for one in (content, content.get("model") or {})]
+            need(all(one.get("random_state") is None for one in settings), "the settings hold a seed", 7)
+            bill, apart = content["statement"].get("bill"), ("score",) if settings[0].get("holdout") else ()
         paid = [check_citation(content["statement"]["ledger"], bill, export, events)] if ledger else []
         return [*check_statement(content["statement"], bill, apart), *paid]
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:

@@ -19,6 +19,7 @@ from dpsparse import (
     PrivateSearch,
     SparseClassifier,
     SparseRegressor,
+    SparseSurvival,
     make_private_pipeline,
     recipes,
 )
@@ -96,7 +97,9 @@ def test_units_pipelines_and_searches_are_verified_within_one_per_cent(tmp_path)
     pipe = make_private_pipeline(PrivateScaler(feature_bound=1.0), regressor, epsilon=1.0, delta=DELTA).fit(X, target)
     bounds = PrivateBounds(feature_bound=30.0, target_bound=30.0)
     learned = make_private_pipeline(bounds, SparseRegressor(sparsity=2), epsilon=1.0, delta=DELTA).fit(X, target)
-    found = [unit, pipe, learned]
+    times = np.minimum(RNG.exponential(np.exp(-X[:, 0])), 2.0)
+    survival = SparseSurvival(epsilon=2.0, delta=DELTA, feature_bound=1.0, horizon=2.0).fit(X, times, times < 2)
+    found = [unit, pipe, learned, survival]
     for name, law, holdout in (
         ("dp_ight", "logarithmic", None),
         ("dp_gcd", "geometric", 0.2),
