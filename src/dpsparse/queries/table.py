@@ -188,8 +188,8 @@ def try_out(question: Asked, spec: SumSpec | None, shard: Shard, loss: Loss) -> 
         choice = CHOICES[type(question)]
         choice.scores(question, choice.part(question, shard, loss))
     else:
-        rule = sum_rule(question)
-        rule.part(question, spec, shard, loss, *((None,) if rule.sampled else ()))
+        summed = sum_rule(question)
+        summed.part(question, spec, shard, loss, *((None,) if summed.sampled else ()))
 
 
 def partial_sum(charge: Charge, shard: Shard, loss: Loss) -> Integers:

@@ -35,6 +35,7 @@ class View(Generic[T]):
         value = self.values.get(name)
         if not isinstance(value, self.kind):
             raise AttributeError(f"{self.place} has no constant {name!r} of the type {self.kind.__name__}")
+        self.__dict__[name] = value  # found by Python itself the next time
         return value
 
 
