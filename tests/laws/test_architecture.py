@@ -87,13 +87,17 @@ def hidden(name):
     return name.startswith("_") and not name.startswith("__")
 
 
+#: Names of other libraries for which there is no public one: pyspark's way to the log of its Java process.
+NO_PUBLIC_NAME = {"_jvm"}
+
+
 def foreign_names(text, room, own):
     """Names with an underscore that a file takes from another room, with their lines."""
     found = []
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Attribute) and hidden(node.attr):
             of = node.value.id if isinstance(node.value, ast.Name) else ""
-            if of not in ("self", "cls") and node.attr not in own:
+            if of not in ("self", "cls") and node.attr not in own | NO_PUBLIC_NAME:
                 found.append((node.lineno, node.attr))
         elif isinstance(node, ast.ImportFrom):
             elsewhere = node.level >= 2 or (node.level == 0 and not (node.module or "").startswith(f"dpsparse.{room}"))

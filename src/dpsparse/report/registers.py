@@ -88,7 +88,7 @@ def nist_blocks(report: Report) -> list[dict[str, str]]:
     """For each block of the pyramid of NIST SP 800-226: what is shown here, and what a person must confirm.
 
     Blocks are those of its first figure, from the top: the strength of the guarantee, how it is
-    reached and what it costs, and what it rests on.
+    reached and what it costs, and its conditions.
     """
     said: Statement = report.values["statement"]
     found = {check.what: check.said for check in report.verdict.checks}

@@ -50,8 +50,9 @@ class Randomness:
     would take ten times as long. No block of the keystream is used twice, but with a chance of at most
     :math:`R^2 2^{L-128}` for R releases of :math:`2^L` blocks each: two places are nearer than that with a chance of
     :math:`2^{L+1-128}`. For a million releases of :math:`2^{37}` numbers that is below :math:`2^{-51}`. AES is a
-    permutation that nobody can tell from a random one, so different blocks are as good as independent random bits, as
-    those under different keys are: one release reveals nothing about the randomness of another. Places are drawn
+    permutation that nobody can tell from a random one. Its blocks differ from independent random bits in that none
+    comes twice, which q blocks show with a chance of at most :math:`q^2/2^{129}`: :math:`2^{-64}` for ten thousand
+    releases of a million numbers. So one release reveals nothing about the randomness of another. Places are drawn
     anew for each release, and not counted on, so that a process which was forked does not repeat its parent's noise.
     Threads share no generator. With a seed `secure` is False, and statements say so.
     """
