@@ -24,6 +24,7 @@ import math
 import sys
 from functools import cache, lru_cache
 from operator import mul
+from pathlib import Path
 from typing import NamedTuple
 
 #: By how much a bound may exceed what is stated: what grids lose, on the safe side. And for closed forms.
@@ -88,9 +89,13 @@ def objective(m, offset):
     start = offset + m * m / 2 + m * low  # below it, 1 bounds P(V > t)
     beyond = lambda t: sum(a - b for a, b in tails(t))
     at = lambda e: beyond((e - start) / m + low)
-    return lambda e: (
-        min(1.0, at(e)) if e >= start else -math.expm1(e - start) + math.exp(e - start) * min(1.0, at(start))
-    )
+
+    def curve(e):
+        return min(1.0, at(e)) if e >= start else -math.expm1(e - start) + math.exp(e - start) * min(1.0, at(start))
+
+    tilt = lambda order: math.log(2 * normal((order - 1) * m)) / (order - 1)
+    curve.divergence = lambda order: offset + order * m * m / 2 + tilt(order)
+    return curve
 
 
 @lru_cache(maxsize=4096)
@@ -257,6 +262,7 @@ def composed(noises, h, delta, tilted=False):
     best, theta = min(((moment(t) - math.log(delta)) / t, t) for t in THETAS)
     theta = theta if tilted else 0.0
     top = min((moment(t) - math.log(1e-6 * delta)) / t for t in THETAS)
+    top = max(top, min((moment(theta + t) - moment(theta) - math.log(1e-9)) / t for t in THETAS))
     low = max((moment(theta) + math.log(1e-9) - moment(theta - t)) / t for t in THETAS)
     if math.isinf(top) or math.isinf(low):
         return None
@@ -322,10 +328,10 @@ class Step(NamedTuple):
         """What adds up over models, with the dearest branch."""
         return self.models * (of(self) + max((b.total(of) for b in self.branches), default=0.0))
 
-    def divergence(self, order):
-        """Renyi divergence; infinite where other noises have a part in it."""
+    def divergence(self, order, noises=lambda order, noises: math.inf):
+        """Renyi divergence; what is not Gaussian and no selection is infinite, or as another function says."""
         one = lambda s: order * s.rho + sum(selection_divergence(order, eta) for eta in s.ranges)
-        return self.total(lambda s: math.inf if s.noises else one(s))
+        return self.total(lambda s: one(s) + (noises(order, s.noises) if s.noises else 0.0))
 
     def before(self, rest, delta):
         """The curve of this step, then the rest. Noise comes first, which is the worst order."""
@@ -349,8 +355,10 @@ def turns_of(ask, scale, models=1):
     need(share > 0 and ask["draws"] >= 1 and ask["offset"] >= 0, f"ask {ask['name']!r} has no valid price")
     if rows["kind"] == "OncePerPerson":  # groups are disjoint: a person's reports count, whatever the turns
         counted = min(rows["reports"], 2) if rows["labels"] else rows["reports"]
+        need(counted >= 1, "a person gives one report at least")
         return [scale * share / counted] * counted
     if law is not None:
+        need(min(law["epochs"], law["copies"]) >= 1 and law["mean_each"] > 0, "a law of turns that is none")
         return [scale * share / (law["epochs"] * law["mean_each"] * law["copies"])]
     schedule = ask["schedule"] or [1.0] * ask["times"]
     fits = len(schedule) == ask["times"] and min(schedule) > 0 and ask["times"] % models == 0
@@ -361,6 +369,7 @@ def turns_of(ask, scale, models=1):
 def step_of(plan, scale, replace, forward, models=1):
     """A plan at a scale. `models`: its asks are those of so many equal models, one after the other."""
     need(not plan.get("unproven"), "the plan has no proof", 7)
+    need(plan["models"] >= 1, "a plan has one model at least")
     known, models = not plan["interleaved"] or plan["models"] > 1, models * plan["models"]
     rho, zero, curves, random, ranges = 0.0, 0.0, {}, {}, {}
     for ask in plan["asks"]:
@@ -386,7 +395,8 @@ def step_of(plan, scale, replace, forward, models=1):
             zero = math.inf if noise == "objective" or "gaussian" in noise else zero
             if law is not None:
                 turns = Turns(law["epochs"], law["mean_each"], law["copies"] // models)
-                random.setdefault((law["name"], turns), {})[curve] = 1
+                shared = random.setdefault((law["name"], turns), {})
+                shared[curve] = shared.get(curve, 0) + 1
             elif curve is not None:
                 curves[curve] = curves.get(curve, 0) + draws
     order = [eta for turns in ranges.values() for turn in turns for eta in turn]
@@ -584,13 +594,14 @@ def check_statement(said, bill, apart=()):
     bare, unit = (bill["cost"], bill["unit"]) if bill["kind"] == "unit" else (bill, "")
     need(f"one {unit}: all rows" in said["unit"] if unit else "same id" not in said["unit"], "the units differ")
     epsilon, delta = said["epsilon"], said["delta"]
-    need(epsilon > 0 and 0 <= delta < 1, "epsilon or delta is no guarantee", 7)
+    need(0 < epsilon < math.inf and 0 <= delta < 1, "epsilon or delta is no guarantee", 7)
     labels = bare["kind"] == "plan" and any(a["rows"].get("labels") for a in bare["plan"]["asks"])
     expected = bare.get("base", bare)["adjacency"] + "-label" * labels
     need(said["adjacency"] == expected, "statement and bill have other neighbours")
     need(not labels or any("features are treated as public" in c for c in said["caveats"]), "labels alone are private")
     check_answers(said, bare, apart)
     bound = epsilon_of(bill, delta, epsilon)
+    need(bound > 0, "the bill is empty")
     need(bound <= epsilon * (1 + TOLERANCE), f"it states epsilon {epsilon:.6g}; its bill costs {bound:.6g}", 6)
     if bare["kind"] == "plan" and delta > 0:
         mu, rho = said["mu"], said["rho"]
@@ -651,6 +662,22 @@ def check_total(state):
     need(state["epsilon"] > 0 and spent <= state["delta"] * (1 + 1e-9), "the filters need more delta than the total", 6)
 
 
+def about(order, noises):
+    """Renyi divergence of other noises without their far tails: no bound, but near enough to see that too little is paid."""
+    total = 1.0
+    for curves, turns in noises:
+        one = 1.0
+        for curve, times in curves.items():
+            if hasattr(curve, "divergence"):
+                one *= math.exp(times * (order - 1) * curve.divergence(order))
+                continue
+            h = next(e for e in (1e-6 * 1.125**k for k in range(180)) if curve(e) <= 1e-13) / 300
+            law = law_of(curve, h, 1e-13)
+            one *= sum(a * math.exp((order - 1) * j * h) for j, a in enumerate(law.atoms, law.first)) ** times
+        total *= one if turns is None else turns.generating(one)
+    return math.log(total) / (order - 1)
+
+
 @lru_cache(maxsize=4096)
 def priced(bill, delta, size):
     """Epsilon of a bill, given as canonical text."""
@@ -667,8 +694,13 @@ def check_entry(body, state):
         if name == "gaussian":
             slack = filters[name]["slack"] * body["slack"] * 1e-12
             covered = solved(gaussian(math.sqrt(max(cost, 1) * 1e-12)), delta - slack)
+        elif name == "renyi":
+            order, bare = filters[name]["order"], body["bill"].get("cost", body["bill"])
+            covered = converted(order, cost * 1e-12, delta)
+            own = max(step.divergence(order, about) for step in steps_of(bare)) if bare["kind"] == "plan" else 0.0
+            need(own <= cost * 1e-12 * (1 + TOLERANCE), "an entry takes less of a filter than its bill costs", 6)
         else:
-            covered = converted(filters[name]["order"], cost * 1e-12, delta) if name == "renyi" else cost * 1e-12
+            covered = cost * 1e-12
         need(bound <= covered * (1 + TOLERANCE), f"an entry of epsilon {bound:.6g} pays for {covered:.6g}", 6)
     return bound
 
@@ -767,10 +799,11 @@ def verify(text: str, ledger: str | None = None, head: str | None = None) -> lis
             need(kind in [f"dpsparse-{k}" for k in ("model", "pipeline", "search", "survival")], "no known file", 2)
             held = {name: value for name, value in content.items() if name != "digest"}
             need(content.get("digest") == f"sha256:{sha256(held)}", "the digest does not fit: the file was edited")
-            need(content["params"].get("random_state") is None, "the settings hold a seed", 7)
-            bill, apart = content["statement"].get("bill"), ("score",) if content["params"].get("holdout") else ()
-        found = check_statement(content["statement"], bill, apart)
-        return [*found, check_citation(content["statement"]["ledger"], bill, export, events)] if ledger else found
+            settings = [one.get("params", {}) for one in (content, content.get("model") or {})]
+            need(all(one.get("random_state") is None for one in settings), "the settings hold a seed", 7)
+            bill, apart = content["statement"].get("bill"), ("score",) if settings[0].get("holdout") else ()
+        paid = [check_citation(content["statement"]["ledger"], bill, export, events)] if ledger else []
+        return [*check_statement(content["statement"], bill, apart), *paid]
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
         raise Refused(f"a field is missing, or of another kind ({type(error).__name__})", 5) from None
 
@@ -783,7 +816,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--head", help="a head of the ledger that you kept, or its beginning")
     asked = parser.parse_args(arguments)
     try:
-        texts = [None if path is None else open(path, encoding="utf-8").read() for path in (asked.file, asked.ledger)]
+        texts = [None if path is None else Path(path).read_text("utf-8") for path in (asked.file, asked.ledger)]
         print(*verify(texts[0] or "", texts[1], asked.head), "holds", sep="\n")
     except (OSError, UnicodeDecodeError) as error:
         print(f"cannot be read: {error}", file=sys.stderr)

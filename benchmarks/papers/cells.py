@@ -44,7 +44,7 @@ def number(mean: float, error: float) -> str:
     """A mean to the digit of its standard error; three digits where there is none."""
     if not math.isfinite(mean):
         return "not finite"
-    if not math.isfinite(error) or error <= 0:
+    if not math.isfinite(error) or error <= 1e-6 * abs(mean):
         return f"{mean:.3g}"
     place = math.floor(math.log10(float(f"{error:.0e}")))
     if place > 3:

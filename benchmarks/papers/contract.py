@@ -52,7 +52,7 @@ def grid_notes(study: PaperStudy, results: Results) -> Iterator[str]:
 
 
 def _told(where: str, epsilons: list[str]) -> str:
-    return where if epsilons == ["inf"] else f"{where}, ε {' '.join(epsilons)}"
+    return where if epsilons == ["inf"] else f"{where}, ε {' '.join(dict.fromkeys(epsilons))}"
 
 
 def _places(results: Results, method: str) -> Iterator[tuple[str, float]]:

@@ -45,7 +45,7 @@ STUDY = PaperStudy(
     notes=(
         "The paper's curves are not printed as numbers; its claim is that DP-IGHT is best at every epsilon and close to IGHT.",
         "DP-IGHT is our default (a private choice of the coordinates); DP-IGHT dense is Algorithm 1 with noise on the whole gradient.",
-        "The paper prints no grid. Ours for DP-IGHT has 1, 5, 20 and 60 steps of 1/16 to 16 times one over the largest curvature; those of Frank-Wolfe and Two stage are its sequel's. The larger setting has ten seeds, one draw of the noise, "
+        "The paper prints no grid. Ours for DP-IGHT has 1, 5, 20 and 60 steps of 1/16 to 64 times one over the largest curvature; those of Frank-Wolfe and Two stage are its sequel's. The larger setting has ten seeds, one draw of the noise, "
         "three budgets and no grids.",
     ),
 )

@@ -57,6 +57,6 @@ STUDY = PaperStudy(
         "E2006-tfidf is read if E2006.train.bz2 and E2006.test.bz2 are in the data folder. Without it, film reviews with their rating (minus "
         "5.5) stand in: as many rows (16,087 and 3,308 for testing) and features (50,000), drawn anew for each seed. Errors of the two "
         "datasets are not comparable; orderings are.",
-        "The paper prints no grid for DP-IGHT; ours has 1, 5, 20 and 60 steps of 1/16 to 16 times one over the largest curvature. The printed noise is that of Theorem 5.2, for gradients of norm 4.5.",
+        "The paper prints no grid for DP-IGHT; ours has 1, 5, 20 and 60 steps of 1/16 to 64 times one over the largest curvature. The printed noise is that of Theorem 5.2, for gradients of norm 4.5.",
     ),
 )

@@ -46,6 +46,6 @@ STUDY = PaperStudy(
     notes=(
         "RCV1 is read if rcv1_train.binary.bz2 and rcv1_test.binary.bz2 are in the data folder. Without it, 20 Newsgroups in two classes "
         "(15,935 rows, 62,061 features) stands in, beside 1,500 real rows of RCV1.",
-        "The paper prints no grid for DP-IGHT; ours has 1, 5, 20 and 60 steps of 1/16 to 16 times one over the largest curvature. The printed noise is that of Corollary 5.8.",
+        "The paper prints no grid for DP-IGHT; ours has 1, 5, 20 and 60 steps of 1/16 to 64 times one over the largest curvature. The printed noise is that of Corollary 5.8.",
     ),
 )

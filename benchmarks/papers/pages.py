@@ -16,7 +16,7 @@ from dpsparse.report.bench.study import GRID
 
 from . import blocks
 from .cells import number
-from .claims import COLUMNS, HONEST, OUTCOMES, claim_lines
+from .claims import COLUMNS, HONEST, OUTCOMES, ClaimLine, claim_lines
 from .contract import above_zero, grid_notes, rising
 from .figures import FIGURES
 from .rates import rates
@@ -208,8 +208,7 @@ def verdicts(study: PaperStudy, results: Results) -> Iterator[str]:
     text += ", ".join(f"{count[word]} {word}" for word in OUTCOMES if count[word]) + "."
     with_printed = [line for line in lines if line.verdicts["printed noise"]]
     if with_printed:
-        holding = sum(line.outcome(("printed noise",)) == "hold" for line in with_printed)
-        text += f" With the noise that the paper prints: {holding} of {len(with_printed)} hold at every epsilon."
+        text += f" With the noise that the paper prints: {_printed_outcomes(with_printed)}."
     yield text
     yield ""
     columns = [name for name in COLUMNS if any(line.verdicts[name] for line in lines)]
@@ -219,6 +218,11 @@ def verdicts(study: PaperStudy, results: Results) -> Iterator[str]:
         yield f"| {line.text} | {line.data} | {' | '.join(line.cell(name) for name in columns)} | {line.reason} |"
 
 
+def _printed_outcomes(lines: list[ClaimLine]) -> str:
+    count = Counter(line.outcome(COLUMNS[:1]) for line in lines)
+    return ", ".join(f"{count[word]} {word}" for word in OUTCOMES if count[word])
+
+
 def index(known: Mapping[str, PaperStudy]) -> Iterator[str]:
     """All studies with their verdicts in numbers."""
     yield from HEAD
@@ -226,7 +230,7 @@ def index(known: Mapping[str, PaperStudy]) -> Iterator[str]:
     yield ""
     yield (
         "One page for each paper, generated from results in `benchmarks/results` (Parquet, with seeds, versions and facts of the machine). "
-        "`make papers` runs everything and resumes an interrupted run; `make bench` runs the quick scale. What is wrong with the papers' own noise: "
+        "`make papers` runs everything and resumes an interrupted run; `make bench` runs the quick scale. What the papers' own noise costs, and how their theorems were read: "
         "[](../papers.md). Their rates, with corrected constants: [](rates.md)."
     )
     yield ""
@@ -234,7 +238,7 @@ def index(known: Mapping[str, PaperStudy]) -> Iterator[str]:
         "Claims are counted once, whatever the number of epsilons and of repetitions in the paper. *Hold*: at every epsilon that was run, with honest noise, at the paper's grid and at our defaults."
     )
     yield ""
-    yield f"| study | what | scale | runs | claims | {' | '.join(OUTCOMES)} | hold with printed noise |"
+    yield f"| study | what | scale | runs | claims | {' | '.join(OUTCOMES)} | with printed noise |"
     yield "|---" * (6 + len(OUTCOMES)) + "|"
     for number_, (_, _, names) in PAPERS.items():
         for name in names:
@@ -245,10 +249,9 @@ def index(known: Mapping[str, PaperStudy]) -> Iterator[str]:
             lines = claim_lines(known[name], results)
             count = Counter(line.outcome(HONEST) for line in lines)
             tried = [line for line in lines if line.verdicts["printed noise"]]
-            holding = sum(line.outcome(("printed noise",)) == "hold" for line in tried)
             yield (
                 f"| [{name}]({number_}.md) | {known[name].title} | {results.scale} | {len(results.errors)} | {len(lines)} | "
-                f"{' | '.join(str(count[word]) for word in OUTCOMES)} | {f'{holding} of {len(tried)}' if tried else ''} |"
+                f"{' | '.join(str(count[word]) for word in OUTCOMES)} | {_printed_outcomes(tried)} |"
             )
     yield ""
     yield "```{toctree}"

@@ -42,26 +42,26 @@ COLUMNS |= {"log1": 100, "log2": 100, "dorothea": 88119}
 #: published clip, where the best point of one neighbour on each side stood at an end: of the printed loop, and of the honest ones.
 WIDER: dict[str, dict[str, tuple[int, int]]] = {
     "log1": {"clip": (-2, 1)},
-    "log2": {"clip": (-2, 1), "step": (1, 2)},
+    "log2": {"passes": (2, 1), "clip": (-2, 1), "step": (1, 2)},
     "madelon-l1": {"clip": (-2, 1), "step": (2, 1)},
     "madelon-l2": {"clip": (-2, 1)},
-    "meltingpoint (for mtp)": {"passes": (1, 2), "clip": (-1, 2), "step": (1, 2)},
+    "meltingpoint (for mtp)": {"passes": (1, 3), "clip": (-1, 2), "step": (1, 3)},
 }
 WIDER_GCD: dict[str, dict[str, tuple[int, int]]] = {
     "california": {"passes": (1, 2), "step": (1, 2)},
     "dorothea": {"step": (2, 1)},
     "log2": {"passes": (2, 1)},
-    "madelon-l1": {"passes": (1, 2), "step": (1, 2)},
-    "meltingpoint (for mtp)": {"passes": (1, 2), "step": (1, 2)},
+    "madelon-l1": {"passes": (1, 3), "step": (1, 2)},
+    "meltingpoint (for mtp)": {"passes": (1, 3), "step": (1, 3)},
 }
 WIDER_CD: dict[str, dict[str, tuple[int, int]]] = {
     "california": {"passes": (1, 2)},
-    "meltingpoint (for mtp)": {"passes": (1, 2)},
+    "meltingpoint (for mtp)": {"passes": (1, 3)},
 }
 WIDER_SGD: dict[str, dict[str, tuple[int, int]]] = {
     "california": {"clip": (-2, 0)},
     "madelon-l2": {"clip": (-2, 0), "step": (0, 4)},
-    "meltingpoint (for mtp)": {"step": (0, 4)},
+    "meltingpoint (for mtp)": {"clip": (-2, 1), "step": (0, 4)},
 }
 #: Clips of ours, in units of a typical gradient.
 CLIPS = {

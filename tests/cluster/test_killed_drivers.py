@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+import traceback
 
 import numpy as np
 import pytest
@@ -66,6 +67,8 @@ def in_a_fork(work):
             content = pickle.dumps(work())
             with os.fdopen(writing, "wb") as file:
                 file.write(content)
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(0)
     os.close(writing)

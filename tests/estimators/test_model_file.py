@@ -5,6 +5,7 @@ import os
 import stat
 import threading
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -341,6 +342,12 @@ def test_what_is_no_ordinary_file_is_not_opened(tmp_path, kind, regressor):
     thread.join(timeout=60)
     assert len(found) == 2
     assert all("m.json" in message for message in found)
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that opens and does not read")
+def test_a_file_that_opens_and_does_not_read_is_refused():
+    with pytest.raises(DataError, match="could not be read"):
+        dpsparse.load("/proc/self/mem")
 
 
 def test_a_file_beyond_the_limit_is_refused(tmp_path, regressor):

@@ -171,13 +171,14 @@ def test_bad_units_are_refused_in_words():
         PrivateSearch(named, {"recipe": ["two_stage"]}).fit(X, y, units=ids)
 
 
-def test_fits_over_sites_and_devices_refuse_a_named_unit():
-    from dpsparse.sites.federated.server import Server
+def test_fits_of_whole_sites_and_devices_refuse_a_named_unit():
+    from dpsparse.sites.federated.server import Server, SitePrivacy
     from dpsparse.sites.local.server import Server as Devices
 
     named = regressor(unit="patient", random_state=None, recipe="dp_fedgd_ht")
-    with pytest.raises(ValueError, match="over several sites is for one row"):
-        Server(named, sites=["a", "b"], n_rows=100, n_features=4)
+    whole = SitePrivacy(epsilon=1.0, clip=1.0, rate=0.5)
+    with pytest.raises(ValueError, match=r"no guarantee|for one row"):
+        Server(named.set_params(recipe="fedsgd_ht"), sites=["a", "b"], n_rows=100, n_features=4, site_privacy=whole)
     with pytest.raises(ValueError, match="on devices is for one row"):
         Devices(named, n_people=100, n_features=4)
 

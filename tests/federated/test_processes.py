@@ -35,8 +35,9 @@ pytestmark = [
     pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found by /proc"),
 ]
 
-#: Seconds for one step of a process: machines that test are slow and shared.
-PATIENCE = 300
+#: Seconds after which a step of a process counts as hanging, and for which a round waits: machines that test are
+#: slow and shared, and Flower takes a task away from a process that was not heard of for half a minute.
+PATIENCE, WAIT = 900, 300
 NAMES = ("north", "south")
 
 PROJECT = """
@@ -123,7 +124,7 @@ def join(protocol, context):
                 memory=FOLDER / name)
 
 
-server = server_app(make, done, timeout={patience}, wait={patience})
+server = server_app(make, done, timeout={wait}, wait={wait})
 client = client_app(join)
 '''
 
@@ -201,7 +202,7 @@ class Deployment:
         app.mkdir(parents=True)
         app.with_name("pyproject.toml").write_text(PROJECT)
         (app / "__init__.py").write_text("")
-        (app / "apps.py").write_text(APPS.format(folder=self.folder, names=NAMES, patience=PATIENCE))
+        (app / "apps.py").write_text(APPS.format(folder=self.folder, names=NAMES, wait=WAIT))
 
     def start_superlink(self):
         tls = ("--ssl-ca-certfile", "ca.crt", "--ssl-certfile", "server.pem", "--ssl-keyfile", "server.key")

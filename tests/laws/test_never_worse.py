@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from dpsparse import SparseClassifier, SparseRegressor
 from dpsparse.core import HopelessFitWarning
@@ -84,13 +85,13 @@ def test_probabilities_of_a_true_model_are_calibrated(recipe, shift):
     p = 1 / (1 + np.exp(-margins))
     basis, bend = np.column_stack([margins, np.ones(n)]), p * (1 - p)
     slope = 1 + np.linalg.solve((basis * bend[:, None]).T @ basis, basis.T @ (truth - p))[0]
-    within = {"auto": 0.07, "select_polish": 0.2, "dual_averaging": 0.25}[recipe]
+    within = {"auto": 0.07, "select_polish": 0.2, "dual_averaging": 0.15}[recipe]
     assert abs(slope - 1) < within
-    assert abs(p.mean() / truth.mean() - 1) < {"auto": 0.04, "select_polish": 0.1, "dual_averaging": 0.25}[recipe]
+    assert abs(p.mean() / truth.mean() - 1) < {"auto": 0.04, "select_polish": 0.1, "dual_averaging": 0.1}[recipe]
 
 
 @pytest.mark.parametrize("make", [SparseRegressor, SparseClassifier])
-@pytest.mark.parametrize("recipe", ["auto", "tables", "select_polish"])
+@pytest.mark.parametrize("recipe", ["auto", "tables", "select_polish", "dual_averaging"])
 def test_a_hopeless_fit_warns_and_releases_the_constant_alone(make, recipe):
     rng = np.random.default_rng(1)
     X = rng.uniform(-1, 1, (60, 8))
@@ -101,6 +102,47 @@ def test_a_hopeless_fit_warns_and_releases_the_constant_alone(make, recipe):
         model.fit(X, y)
     assert not np.any(model.coef_)
     assert [ask.name for ask in model.statement_.asks] == ["start"]
+
+
+def test_a_hopeless_fit_of_many_classes_releases_their_shares_alone():
+    rng = np.random.default_rng(2)
+    X, y = rng.uniform(-1, 1, (300, 8)), rng.choice(4, 300, p=[0.7, 0.1, 0.1, 0.1])
+    model = SparseClassifier(epsilon=0.5, delta=1e-6, feature_bound=1.0, classes=[0, 1, 2, 3], random_state=0)
+    with pytest.warns(HopelessFitWarning, match="only the constant is released"):
+        model.fit(X, y)
+    assert not np.any(model.coef_)
+    assert [ask.name for ask in model.statement_.asks] == ["start"]
+    shares = model.predict_proba(X[:1])[0]
+    assert shares[0] > 0.5
+    np.testing.assert_allclose(shares, np.bincount(y) / 300, atol=0.15)
+
+
+@pytest.mark.parametrize(("target", "most"), [("numbers", 1.15), ("classes", 1.06), ("many", 1.06)])
+def test_dual_averaging_of_few_documents_is_about_as_good_as_a_constant(target, most):
+    """With 50 documents it was 1.05 to 1.4 times as bad."""
+    errors = []
+    for seed in range(6):
+        rng = np.random.default_rng([seed, 50])
+        X = (rng.uniform(size=(50 + ROWS, 800)) < np.minimum(0.9, 5 / (np.arange(800) + 3.0))).astype(float)
+        X /= np.sqrt(np.maximum(X.sum(axis=1, keepdims=True), 1.0))
+        given = {"epsilon": 1.0, "delta": 1e-6, "row_norm": 1.0, "recipe": "dual_averaging", "random_state": seed}
+        score = X[:, :100] @ rng.standard_normal(100)
+        score = (score - score.mean()) / score.std() + 0.3 * rng.standard_normal(len(score))
+        y = score if target == "numbers" else np.searchsorted([0.4] if target == "classes" else [-1, 0, 0.8], score)
+        make = SparseRegressor(target_bound=4.0, **given)
+        if target != "numbers":
+            make = SparseClassifier(classes=list(range(int(y.max()) + 1)), **given)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", HopelessFitWarning)
+            model = make.fit(sparse.csr_matrix(X[:50]), y[:50])
+        rows, truth = sparse.csr_matrix(X[50:]), y[50:]
+        if target == "numbers":
+            errors.append(float(np.mean((model.predict(rows) - truth) ** 2) / np.var(truth)))
+            continue
+        shares = np.bincount(truth) / len(truth)
+        logs = np.log(model.predict_proba(rows)[np.arange(len(truth)), truth])
+        errors.append(float(logs.mean() / (shares * np.log(shares)).sum()))
+    assert np.mean(errors) < most
 
 
 @pytest.mark.parametrize(("part", "epsilon", "most"), [(0.02, 4.0, 0.15), (0.05, 4.0, 0.05), (0.05, 1.0, 0.4)])

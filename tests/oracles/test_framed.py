@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -275,3 +276,28 @@ def test_a_frame_does_not_follow_its_arrays():
     assert frame.support.tolist() == [0, 1]
     with pytest.raises(ValueError, match="read-only"):
         frame.centre[0] = 1.0
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_rows_that_were_mapped_for_another_length_or_constant_are_those_mapped_anew(name):
+    given, model = table("dense", n=90, intercept=0.5), GRADIENTS[name].model
+    X = given.X.copy()
+    X[[3, 50]] = np.nan
+    lattice = Lattice(given.facts)
+    fresh, known = (Shard(lattice, [(X, given.y)]) for _ in range(2))
+    first = replace(model.frame, length=1.7 * model.frame.length, constant=0.0)
+    [before], [found] = known.framed(first), known.framed(model.frame)
+    [expected] = fresh.framed(model.frame)
+    assert (found.z is before.z) is (before.on.coarse == found.on.coarse)
+    assert found.squares.tolist() == expected.squares.tolist()
+    assert found.factor_cap.tolist() == expected.factor_cap.tolist()
+    w = np.linspace(-1, 1, model.frame.size)
+    assert found.margins(w, 0.5).tolist() == expected.margins(w, 0.5).tolist()
+
+
+def test_control_rows_of_another_matrix_are_mapped_anew():
+    given, frame = table("dense", n=9, intercept=0.5), GRADIENTS["turned"].model.frame
+    shard = Shard(Lattice(given.facts), [(given.X, given.y)])
+    [before], [found] = shard.framed(frame), shard.framed(replace(frame, matrix=1.01 * frame.matrix))
+    assert found.z is not before.z
+    assert found.z.tolist() != before.z.tolist()

@@ -18,6 +18,7 @@ from dpsparse.core.facts import Facts, Target
 from dpsparse.core.mechanisms import Randomness
 from dpsparse.losses import Huber, Logistic, Squared
 from dpsparse.oracles import CentralOracle, ExactOracle, RecordingOracle, ReplayOracle
+from dpsparse.queries.choices import weights_below
 from dpsparse.queries.kinds import (
     CentredGradient,
     CentredModel,
@@ -37,6 +38,7 @@ from dpsparse.queries.table import measure, sum_rule
 from dpsparse.rows.columns import typical_entries
 from dpsparse.rows.lattice import Lattice
 from dpsparse.rows.shard import Shard
+from dpsparse.rows.units import WEIGHTS
 from truth.neighbours import loss_per_scale, neighbours
 from truth.rows import KINDS, Table, table
 
@@ -496,3 +498,25 @@ def test_means_of_all_of_many_columns_are_those_that_every_record_has_by_itself(
         found += [rule.part(question, spec, shard, Squared()).tolist() for rule in (sum_rule(question), MEANS)]
     assert found[0] == found[1] == found[2] == found[3]
     assert any(found[0])
+
+
+def test_weights_below_a_point_are_those_of_the_values_that_are_not_above_it():
+    """Whatever values are: alike, on a point, beyond all points, infinite or not a number."""
+    rng = np.random.default_rng(5)
+    for size in (0, 1, 7, 300):
+        values = rng.integers(-3, 13, size).astype(float)
+        values[rng.random(size) < 0.1] = np.nan
+        values[rng.random(size) < 0.1] = np.inf
+        weights, grid = rng.integers(0, WEIGHTS, size), np.array([-1.0, 0.0, 4.5, 4.5, 9.0])
+        expected = [int(weights[values <= point].sum()) for point in grid]
+        assert weights_below(values, weights, grid).tolist() == expected
+
+
+@pytest.mark.parametrize("grid", [[1.0, 0.5, 2.0, 3.0], [0.5, np.nan, 2.0, 3.0]])
+def test_a_grid_that_does_not_increase_is_refused_and_costs_no_turn(grid):
+    """Else the place of a record's value could depend on another's."""
+    question = Quantile("targets", NOTHING, 0.5, np.array(grid))
+    oracle = oracle_of(table("dense"), {"q": question})
+    with pytest.raises(PrivacyError, match="increase"):
+        oracle.answer(question, "q")
+    assert oracle.unused_turns == {"q": 1}

@@ -14,6 +14,7 @@ from types import ModuleType
 import click
 from click.testing import CliRunner
 
+import dpsparse_verify
 from dpsparse.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -118,6 +119,10 @@ def run_command(command: str) -> str:
         found = CliRunner().invoke(main, arguments)
         assert found.exit_code == (int(expected[1]) if expected else 0), f"{command}\n{found.output}"
         return found.output
+    if program == "dpsparse-verify":
+        expected = re.search(r"#.*exit code (\d)", command)
+        assert dpsparse_verify.main(arguments) == (int(expected[1]) if expected else 0), command
+        return ""
     look_up(command)
     return ""
 

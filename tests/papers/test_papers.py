@@ -363,3 +363,19 @@ def test_a_default_that_gets_worse_with_more_epsilon_is_named():
     [text] = contract.rising(study, Results(study.name, runs))
     assert "auto (000-lin-i) from ε 2 to 4" in text
     assert "DP-IGHT" not in text
+
+
+def test_kept_runs_are_taken_over_but_those_of_methods_that_are_run_again(tmp_path, monkeypatch):
+    study = STUDIES["000-figure-1"]
+    cells = [cell for cell in study.cells() if cell.data == "000-lin-i" and cell.seed < 2]
+    monkeypatch.setattr(type(study), "cells", lambda self: cells)
+    gone = Cell("000-lin-i", "a method of old", 2.0, 0)
+    before = Results(study.name, {cell: {study.metric: 1.0} for cell in [*cells, gone]})
+    monkeypatch.setattr(pages, "kept", lambda name: before)
+    assert program.take_over(study, tmp_path, ["DP-IGHT"]) is before
+    done = Journal(tmp_path / f"{study.runs}.jsonl", study.runs).read()
+    assert set(done) == {cell for cell in cells if cell.method != "DP-IGHT"}
+    done |= {cell: {study.metric: 0.5} for cell in cells if cell.method == "DP-IGHT"}
+    facts = program.with_earlier(Results(study.name, done), before).machine
+    assert facts["runs kept from an earlier state"] == str(len(cells) - 10)
+    assert program.with_earlier(before, None) is before

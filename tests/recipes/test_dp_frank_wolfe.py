@@ -123,3 +123,17 @@ def test_penalties_are_refused_in_words():
     X, y = easy("regression")
     with pytest.raises(ValueError, match="cannot take penalty"):
         estimator(penalty="l1", alpha=0.1).fit(X, y)
+
+
+def test_texts_get_a_vertex_for_every_few_rows_and_a_low_intercept():
+    def made(n, d=5000, task="classification", **options):
+        options = {"feature_bound": None, "row_norm": 1.0, **options}
+        return prepared_for(estimator(task, **options), n, d, sparse=True, models=1)
+
+    few, many = made(5000, epsilon=1.0), made(20000, epsilon=1.0)
+    assert many.solver.steps == pytest.approx(4 * few.solver.steps, rel=0.1)
+    assert made(10**7, epsilon=8.0).solver.steps == 500
+    assert made(1000, epsilon=0.1).solver.steps == 10
+    height = many.facts.intercept
+    assert height * made(10**7, epsilon=8.0).solver.radius == pytest.approx(6.4)  # typical margins of classes are 1
+    assert made(20000, task="regression", epsilon=1.0).facts.intercept > 5 * height

@@ -142,7 +142,7 @@ def test_sparsity_none_is_the_soft_thresholded_solution_and_more_than_d_is_no_li
 @pytest.mark.parametrize("sparsity", [1, 3, 12, 39])
 def test_no_more_nonzeros_than_asked_for(name, sparsity):
     X, y, _ = plain(d=40)
-    start = np.ones(40)
+    start = np.full(40, 0.1)
     for options in ({}, {"start": start}):
         fitted = model("regression", name, epsilon=1.0, sparsity=sparsity, **options).fit(X, y)
         assert 1 <= np.count_nonzero(fitted.coef_) <= sparsity
@@ -197,8 +197,8 @@ def test_shares_of_the_parts_are_as_documented():
     assert sum(shares.values()) == pytest.approx(1.0)
     assert shares["means"] == pytest.approx(0.06)
     assert shares["balance"] == pytest.approx(0.005)
-    assert shares["spread"] + shares["slope"] == pytest.approx(0.04)
-    assert (shares["refit"] + shares["support size"]) / 0.89 == pytest.approx(0.2)
+    assert shares["spread"] + shares["slope"] == pytest.approx(0.035)
+    assert (shares["refit"] + shares["support size"]) / 0.895 == pytest.approx(0.2)
 
 
 def test_weights_of_sparse_rows_follow_the_path_where_means_can_be_told():
@@ -301,7 +301,7 @@ def test_penalties_act_on_the_coefficients_as_the_user_knows_them(name):
 def test_the_path_is_kept():
     X, y, _ = plain(d=40)
     fitted = model("regression", recipes.DualAveraging(steps=7), sparsity=4, keep_path=True).fit(X, y)
-    assert len(fitted.path_.iterates) == 14
+    assert len(fitted.path_.iterates) == 15  # two runs, and the finish
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import itertools
 import pickle
+import subprocess
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -742,3 +744,40 @@ def test_rows_that_are_clipped_below_their_bounds_keep_the_stated_ones():
     total, unit = rows.square_sum()
     assert np.all(total * unit <= rows.coordinate_bounds**2)
     assert np.all(total * unit > 0.6**2)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"), [((0, 1, 2), "int8"), ((-127, 127), "int8"), ((0, 200), "float32"), ((0, 0.5), "float32"), ((0, 0.1), "float64")]
+)  # fmt: skip
+def test_rows_of_a_baseline_are_stored_in_the_narrowest_type_that_holds_their_numbers(values, kind):
+    X = np.resize(np.array(values, dtype=float), (9, 4))
+    facts = Facts(n_rows=9, n_features=4, lower=-200.0, upper=200.0, row_norm=1e3, target=Target(bound=1.0))
+    given = Rows(X, np.linspace(-1, 1, 9), facts, lattice=False)
+    [block] = given.shards[0].blocks
+    assert block.x.dtype == kind
+    assert block.x.tolist() == X.tolist()
+    w = np.linspace(-1, 1, 4)
+    assert given.shards[0].margins(w)[0] == pytest.approx(X @ w, rel=1e-12)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems take freed space back themselves")
+def test_space_of_freed_rows_goes_back_to_the_system_after_a_large_fit_alone():
+    """In a process of its own: blocks of 8 MB that lie under small arrays, as those of a fit do."""
+    program = """
+import ctypes, resource, numpy as np
+from dpsparse.core.facts import Facts
+from dpsparse.rows.hosts.memory import give_back
+held = lambda: int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize() >> 20
+del (largest := [np.ones(2**22 - 2**17)])[:]  # from here on the C library keeps blocks up to this size
+blocks = [(np.ones(2**20), np.ones(2**15)) for _ in range(25)]
+pins = [pin for _, pin in blocks]
+del blocks
+before = held()
+for rows in (10, 2**14):
+    give_back(Facts(n_rows=rows, n_features=2**10))
+    print(before - held(), hasattr(ctypes.CDLL(None), "malloc_trim"))
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    (few, _), (many, trims) = (line.split() for line in run.stdout.splitlines())
+    assert int(few) < 20
+    assert int(many) > 150 or trims == "False"

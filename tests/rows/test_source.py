@@ -106,6 +106,17 @@ def test_blocks_cover_all_rows_once_and_names_are_kept():
     assert Records.of(source) is source
 
 
+@pytest.mark.parametrize("kind", ["int8", "float32", "bool", "float64", "longdouble"])
+def test_rows_of_an_array_of_numbers_are_no_copy_and_say_what_their_floats_say(kind):
+    X = np.array([[0, 1], [1, 0], [1, 1]], dtype=kind)
+    source = Records(X)
+    [(rows, targets, *_)], [(floats, _)] = source.records(np.arange(3.0)), source.blocks(np.arange(3.0))
+    assert np.shares_memory(rows, X) is (kind != "longdouble")  # longer floats may become infinite
+    assert floats.dtype == np.float64
+    assert rows.astype(float).tolist() == floats.tolist() == X.tolist()
+    assert targets.tolist() == [0.0, 1.0, 2.0]
+
+
 @pytest.mark.parametrize("given", [[1.0, 2.0], np.zeros(3), np.zeros((2, 2, 2)), [[1], [1, 2]], SECRET])
 def test_what_has_no_rows_and_columns_is_refused_without_a_word_about_it(given):
     with pytest.raises(DataError, match="two dimensions") as refusal:

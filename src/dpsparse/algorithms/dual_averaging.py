@@ -47,7 +47,7 @@ from ..ops import groups_of, hard_threshold, largest_groups, proximal_step, soft
 from ..queries.kinds import Indices, JointGradient, Oracle, Path, WeightedGradient
 from .column_weights import Weighting, released_columns, sized_weights
 from .constants import STEPS
-from .engine import Queries
+from .engine import Queries, constant_only, constant_plan
 from .finish import Finish, Score
 from .signal_test import SignalTest
 from .steps import PacedSteps, StepLimit
@@ -119,8 +119,11 @@ class DualAveraging:
         as in `Weighting`.
     finish : Finish or None
         The slope of two classes on the score; None: not asked.
-    noise : Noise
-        ``Noise.NONE`` for the non-private baseline.
+    level : float or None
+        N: rows times the Gaussian budget, below a limit of which only the constant is released; None:
+        the loop always runs.
+    selection_noise, noise : Noise
+        What protects a median, and a sum; ``Noise.NONE`` for the non-private baseline.
     """
 
     loop: Averaging
@@ -136,18 +139,26 @@ class DualAveraging:
     refit_least: float = 1.0
     refit_fill: float = 1.0
     finish: Finish | None = None
+    level: float | None = None
+    selection_noise: Noise = Noise.GUMBEL
     noise: Noise = Noise.GAUSSIAN
+
+    def releases_constant(self, facts: Facts) -> bool:
+        """Whether nothing but the constant is released."""
+        return self.level is not None and constant_only(facts, self.level)
 
     def plan(self, facts: Facts, budget: Budget) -> Plan:
         """What the weights take, then gradients, each with a budget proportional to its step."""
         joint = facts.target.joint
+        if self.releases_constant(facts):
+            return constant_plan(self.noise, self.selection_noise, classes=facts.target.classes, joint=joint)
         asks = () if self.weighting is None else self.weighting.asks(self.noise)
         asks += (self._gradients("gradient", self.loop, joint),)
         if self.refit is not None:
             size = Ask(name="support size", question="MeanRowNorm", noise=self.noise, share=self.refit_size_share)
             asks += (size, self._gradients("refit", self.refit, joint))
         if self.finish is not None:
-            asks += tuple(self.finish.plan(self.noise, self.noise))
+            asks += tuple(self.finish.plan(self.noise, self.selection_noise))
         return Plan(asks=asks)
 
     def _gradients(self, name: str, loop: Averaging, joint: bool) -> Ask:
@@ -162,16 +173,21 @@ class DualAveraging:
 
     def run(self, oracle: Oracle, path: Path | None = None) -> Vector:
         """Return the last iterate, sparse if asked for; everything here is post-processing."""
+        if self.level is not None and self.releases_constant(oracle.facts):
+            return Queries(oracle).constant(self.level)
         w = self._path(oracle, path)
         return w if self.finish is None else self._calibrated(self.finish, oracle, w, path)
 
     def _calibrated(self, finish: Finish, oracle: Oracle, w: Vector, path: Path | None) -> Vector:
-        """The model with the slope of the target on its score, and the constant beside it."""
+        """The model with the slope of the target on its score, and the constant beside it.
+
+        Numbers are clipped at a typical residual.
+        """
         facts, support = oracle.facts, np.flatnonzero(w[: oracle.facts.n_features])
         support = support if support.size else np.zeros(1, dtype=np.intp)
         offset = float(w[-1]) * facts.intercept * facts.free
         score = Score(support, np.zeros(support.size), w[support], None, offset)
-        part, offset = finish.run(Queries(oracle), score, self.loop.clip, 1.0)
+        part, offset = finish.run(Queries(oracle), score, self.loop.clip, self.loop.clip)
         w = w.copy()
         w[support] *= part
         if facts.free:

@@ -20,6 +20,7 @@ from ..queries.kinds import (
     CentredModel,
     Gram,
     Indices,
+    JointGradient,
     Oracle,
     ProjectedModel,
     Quantile,
@@ -60,15 +61,31 @@ class Queries:
         share = shrunken_share(0.5 - float(mean[0]), noise)
         return math.log(share / (1 - share)), noise
 
+    def log_shares(self) -> Vector:
+        """The logarithms of the shares of many classes, less their mean.
+
+        The shares are shrunk to equal ones by their noise (James and Stein), and are at least twice
+        that noise.
+        """
+        facts, even = self.facts, 1 / self.facts.target.n_classes
+        last, weight = np.array([facts.n_features]), np.array([1 / facts.intercept])
+        slopes, noise = self.noisy(JointGradient(facts.first(), weight, math.sqrt(1 - even), last), "start")
+        away = -slopes + slopes.mean()
+        least = min(even, max(ENGINE.least_share, 2 * noise))
+        logs = np.log(np.maximum(even + believed(away, noise) * away, least))
+        return np.asarray(logs - logs.mean())
+
     def median(self, points: int) -> float:
         """The median of the targets, on this many points within their bound."""
         bound = self.facts.target_bound
         return self.quantile("targets", EMPTY, 0.5, np.linspace(-bound, bound, points), "start")
 
     def constant(self, level: float) -> Vector:
-        """The model that predicts a constant: the log-odds of the class share, or a shrunken median."""
-        found = np.zeros(self.facts.dimension)
-        if self.facts.free and self.facts.target.classes:
+        """The model that predicts a constant: what class shares or their log-odds say, or a shrunken median."""
+        found = self.facts.first()
+        if self.facts.free and self.facts.target.joint:
+            found[-1] = self.log_shares() / self.facts.intercept
+        elif self.facts.free and self.facts.target.classes:
             found[-1] = self.log_odds()[0] / self.facts.intercept
         elif self.facts.free:
             shrunken = level**2 / (level**2 + ENGINE.median_doubt**2)
@@ -114,12 +131,20 @@ def first_share(level: float, scales: int, each: float = 0.0) -> float:
     return max(each, min(ENGINE.first_shares / scales, (ENGINE.first_level / level) ** 2))
 
 
-def constant_only(level: float, scales: int) -> bool:
+def scales(*, classes: bool, intercept: bool) -> int:
+    """How many scales have a first answer: start, residuals of numbers, row lengths, spread of the score."""
+    return 2 + (not classes) + intercept
+
+
+def constant_only(facts: Facts, level: float) -> bool:
     """Whether the first answer about a scale would be too noisy: then only the constant is released.
 
-    The whole budget is then spent on it. The planner calls such a fit hopeless.
+    The whole budget is then spent on it, if there is a constant. The planner calls such a fit
+    hopeless.
     """
-    return level * math.sqrt(first_share(level, scales)) < ENGINE.constant_level
+    free = facts.free > 0
+    share = first_share(level, scales(classes=facts.target.classes, intercept=free))
+    return free and level * math.sqrt(share) < ENGINE.constant_level
 
 
 @runtime_checkable
@@ -131,16 +156,17 @@ class ReleasesConstant(Protocol):
         ...
 
 
-def constant_plan(*, classes: bool, gaussian: Noise, gumbel: Noise) -> Plan:
-    """The plan that asks for the constant only: the class share, or the median of the targets."""
+def constant_plan(gaussian: Noise, gumbel: Noise, *, classes: bool, joint: bool = False) -> Plan:
+    """The plan that asks for the constant only: class shares, or the median of the targets."""
     kind, noise = ("ResidualMean", gaussian) if classes else ("Quantile", gumbel)
+    kind = "JointGradient" if joint else kind
     return Plan(asks=(Ask(name="start", question=kind, noise=noise),), order=("start",))
 
 
-def class_clip(kappa: float) -> float:
-    """Clip of gradients of classes: it grows with kappa, until it holds no slope back but those of long rows."""
+def class_clip(kappa: float, most: float) -> float:
+    """Clip of gradients of classes: it grows with kappa up to `most`, which holds back only long rows."""
     growth: float = (kappa / TABLES.class_from) ** TABLES.class_growth
-    return TABLES.class_clip * min(TABLES.most_class_growth, max(1.0, growth))
+    return min(most, TABLES.class_clip * max(1.0, growth))
 
 
 def shrunken_share(share: float, noise: float) -> float:

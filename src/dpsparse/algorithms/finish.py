@@ -5,10 +5,11 @@ r"""The finish of every default: the slope of the target on the score, in one or
 
 The score of released coefficients is measured in units of its typical size and put beside a
 constant. Noisy gradients of the loss in these two coordinates say which multiple of the score fits
-the target. Where that is clearly below 1 the score is drawn back, to the constant where it is
-noise; for classes it is also lengthened where it is clearly above 1, and the constant follows: so
-probabilities are calibrated. A score that spreads more than the target did is dropped: clipped
-steps could not bring it back.
+the target: each is a noisy Newton step, weighed against what earlier ones left in doubt. Where that
+multiple is clearly below 1 the score is drawn back, to the constant where it is noise; for classes
+it is also lengthened where it is clearly above 1, and the constant follows: so probabilities are
+calibrated. A score that spreads more than the target did is dropped: clipped steps could not bring
+it back.
 """
 
 from __future__ import annotations
@@ -39,16 +40,16 @@ class Finish:
         N: rows times the Gaussian budget.
     classes : bool
         Whether classes are predicted.
-    selects : bool
-        Whether the size of the score is a quantile; otherwise it is a root mean square, for plans
-        that hold Gaussian noise only.
+    centred : bool
+        Whether scores are those of centred columns, and their size is a quantile; otherwise a root
+        mean square, and the mean score is asked with it.
     """
 
     share: float
     spread_share: float
     level: float
     classes: bool
-    selects: bool = True
+    centred: bool = True
 
     @property
     def asks(self) -> list[str]:
@@ -58,7 +59,7 @@ class Finish:
     def plan(self, gaussian: Noise, gumbel: Noise) -> list[Ask]:
         """The typical size of the score, and the gradients."""
         steps = FINISH.whole.steps
-        kind, noise = ("Quantile", gumbel) if self.selects else ("Hessian", gaussian)
+        kind, noise = ("Quantile", gumbel) if self.centred else ("Hessian", gaussian)
         return [
             Ask(name="spread", question=kind, noise=noise, share=self.spread_share),
             Ask(name="slope", question="ProjectedGradient", noise=gaussian, times=steps, share=self.share),
@@ -77,40 +78,70 @@ class Finish:
         typical : float
             A typical residual of the constant model; for classes it is not used.
         """
-        limit = FINISH.class_limit if self.classes else FINISH.limit * typical
-        unit = self._unit(queries, score, FINISH.least_unit * (1.0 if self.classes else typical), limit)
-        clip = max(clip, class_clip(self.level * math.sqrt(self.share) / 4) if self.classes else typical)
-        slope, moved = self._fit(queries, score, clip, unit, min(1.0, limit / unit))
+        typical = 1.0 if self.classes else typical
+        limit = (FINISH.class_limit if self.classes else FINISH.limit) * typical
+        unit, mean = self._size(queries, score, typical, limit)
+        clip = max(clip, self._class_clip if self.classes else typical)
+        slope, moved = self._fit(queries, score, clip, unit, min(1.0, limit / unit), typical)
         if not np.any(score.w):
             return 0.0, score.offset
         if unit > limit:
             return 0.0, score.base
-        noise = 2 * clip / (self.level * math.sqrt(self.share)) * self._steep(score.offset)
-        return self._kept(slope, moved, score, FINISH.noise * noise / FINISH.square / unit, noise)
+        noise = 2 * clip / (self.level * math.sqrt(self.share)) * self._steep(moved)
+        part, offset = self._kept(slope, moved, score, FINISH.noise * noise / FINISH.square / unit)
+        beside = slope if self.classes and slope > 0 else 1.0  # the slope that the constant was found beside
+        return part, offset + (beside - part) * mean
 
-    def _fit(self, queries: Queries, score: Score, clip: float, unit: float, part: float) -> tuple[float, float]:
-        """Slope and constant of the target on a part of the score: the mean of the path but its beginning."""
-        free, bend, steps = queries.facts.free, queries.facts.curvature, FINISH.whole.steps
+    @property
+    def _class_clip(self) -> float:
+        """That of classes grows with the level of the slope, until it holds back no score that counts."""
+        return class_clip(self.level * math.sqrt(self.share) / 4, FINISH.square_norm)
+
+    def _fit(
+        self, queries: Queries, score: Score, clip: float, unit: float, part: float, typical: float
+    ) -> tuple[float, float]:
+        """Slope and constant of the target on a part of the score.
+
+        Each turn is a noisy Newton step, taken as far as a Kalman filter believes it.
+        """
+        free, bend = queries.facts.free, queries.facts.curvature
         if self.classes:
             bend = min(bend, 1 / self._steep(score.offset) + FINISH.least_bend)
         plane = replace(score.frame, length=unit, constant=FINISH.constant * bool(free))
         theta = np.r_[unit * part, [part * (score.offset - score.base) / FINISH.constant] * free]
-        mean, skipped = np.zeros(theta.size), steps // 4
-        for turn in range(steps):
-            answer, _ = queries.noisy(ProjectedGradient(ProjectedModel(plane, theta, score.base), clip), "slope")
-            theta = theta - 0.5 * answer / bend
-            mean = mean + theta / (steps - skipped) * (turn >= skipped)
-        return float(mean[0]) / unit, score.base + FINISH.constant * float(mean[1]) if free else score.offset
+        whole = 1 / (bend * np.r_[FINISH.bent, [FINISH.constant**2] * free])
+        sizes = np.r_[unit, [typical / FINISH.constant] * free]
+        wrong = (FINISH.doubtful * sizes) ** 2
+        for _ in range(FINISH.whole.steps):
+            model = ProjectedModel(plane, theta, score.base)
+            answer, noise = queries.noisy(ProjectedGradient(model, clip), "slope")
+            gain = np.minimum(FINISH.most_gain, wrong / (wrong + (whole * noise) ** 2))
+            theta = theta - gain * whole * answer
+            wrong = (1 - gain) * wrong + (FINISH.settled * sizes) ** 2
+        return float(theta[0]) / unit, score.base + FINISH.constant * float(theta[1]) if free else score.offset
 
-    def _unit(self, queries: Queries, score: Score, least: float, limit: float) -> float:
-        """A typical size of the score, on a grid from the least that matters to just beyond the limit."""
-        if not self.selects:
-            query = Hessian(ProjectedModel(score.frame, np.zeros(1), 0.0), FINISH.square_norm, FINISH.square_norm)
-            square, noise = queries.noisy(query, "spread")
-            return FINISH.square_factor * math.sqrt(max(float(square[0]), noise, FINISH.tiny))
+    def _size(self, queries: Queries, score: Score, typical: float, limit: float) -> tuple[float, float]:
+        """A typical size of the score, and its mean, which is 0 where columns are centred.
+
+        A quantile is looked for on a grid from the least size that matters to just beyond the limit.
+        """
+        if not self.centred:
+            return self._moments(queries, score, typical)
+        least = FINISH.least_unit * typical
         points = np.geomspace(least, FINISH.beyond * limit, FINISH.whole.points) / FINISH.length_factor
         model = ProjectedModel(score.frame, np.zeros(1), 0.0)
-        return FINISH.length_factor * queries.quantile("rows", model, FINISH.length_quantile, points, "spread")
+        return FINISH.length_factor * queries.quantile("rows", model, FINISH.length_quantile, points, "spread"), 0.0
+
+    def _moments(self, queries: Queries, score: Score, typical: float) -> tuple[float, float]:
+        """A multiple of the root mean square of the score, and its mean, by a Hessian where all margins are 0."""
+        facts = queries.facts
+        plane = replace(score.frame, length=typical, constant=FINISH.constant * bool(facts.free))
+        norm = FINISH.square_norm
+        bound = norm * min(facts.target_bound, facts.slope_bound)
+        answer, noise = queries.noisy(Hessian(ProjectedModel(plane, np.zeros(plane.size), 0.0), bound, norm), "spread")
+        square = max(float(answer[0]), noise, FINISH.tiny)
+        mean = float(answer[1]) / (math.sqrt(2) * FINISH.constant) if facts.free else 0.0
+        return FINISH.square_factor * typical * math.sqrt(square), typical * clear_part(mean, noise)
 
     def _steep(self, offset: float) -> float:
         """The inverse of the curvature where the score is 0: for classes p(1-p), for numbers 1."""
@@ -120,22 +151,19 @@ class Finish:
         p = 1 / (1 + math.exp(-min(max(offset, least), most)))
         return 1 / (p * (1 - p))
 
-    def _kept(self, found: float, moved: float, score: Score, noise: float, shift: float) -> tuple[float, float]:
-        """The slope as far as it stands clear of 1, and the constant.
+    def _kept(self, found: float, moved: float, score: Score, noise: float) -> tuple[float, float]:
+        """The slope as far as it stands clear of 1, or of 0 where it is nearer to that; and the constant.
 
-        Where it is far below 1, too noisy to tell 1 from 0, or for classes nearer to 0: as far as it stands clear of 0.
+        The score of numbers is never lengthened, and where all of it is kept, so is its constant.
         """
-        offset = score.offset
-        doubt = (FINISH.class_doubt if self.classes else 2.0) * noise
-        if self.classes and found > 0:
-            offset += clear_part(moved - offset, 2 * shift / FINISH.constant)
-        likely = found > 0.5 or not self.classes  # nearer to 1 than to 0
-        if likely and 0 < 1 - doubt <= found and (found <= 1 + doubt or not self.classes):
-            return 1.0, offset
-        if likely and self.classes and doubt < 1 and found > 1 - 3 * noise:
-            return 1 + clear_part(found - 1, doubt), offset
+        doubt = FINISH.doubt * noise
+        start = score.offset if score.start is None else score.start
+        offset = moved if self.classes and found > 0 else score.offset
+        if found > 0.5 and found > 1 - 2 * doubt and doubt < 1:
+            longer = clear_part(found - 1, doubt) if self.classes else 0.0
+            if longer or found >= 1 - doubt:
+                return 1 + longer, offset
         part = min(1.0, clear_part(max(0.0, found), noise))
-        start = offset if score.start is None else score.start
         # of classes the constant was measured beside the slope that was found, not beside a slope of 1
         sure = part / max(found, part, 1e-12) if self.classes else part
         return part, start + sure * (offset - start)
@@ -164,6 +192,12 @@ class Score:
         """The score as the one coordinate of a frame; where it is zero everywhere, a tiny one."""
         w = self.w if np.any(self.w) else np.full(self.w.size, FINISH.tiny)
         return Projection(support=self.support, centre=self.centre, matrix=w[:, None])
+
+
+def slope_share(level: float) -> float:
+    """Share of the slope: as much as its level needs, within bounds."""
+    least, most = FINISH.pair.share
+    return min(most, max(least, (FINISH.level / level) ** 2))
 
 
 def clear_part(value: float, noise: float) -> float:

@@ -15,6 +15,7 @@ References
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +27,7 @@ from ..core.participation import OncePerPerson
 from ..core.plan import Ask, Noise, Plan
 from ..core.statement import Receipt
 from ..queries.kinds import Gradient, GradientChange, NoiseInfo, Oracle, Path, Query, Solver
+from .polish_steps import shrunken
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,12 +46,16 @@ class OnLabels:
     scout : Solver or None
         Runs first on the same labels; the loop, which has a `sparsity`, then keeps as many
         coefficients as the scout found.
+    noise_variance : float
+        Largest variance of a released label; coefficients are shrunk by what it gives by chance (`without_chance`).
+        0: they are not.
     """
 
     loop: Solver
     noise: Noise = Noise.LOCAL
     randomiser: str = "best"
     scout: Solver | None = None
+    noise_variance: float = 0.0
 
     def plan(self, facts: Facts, budget: Budget) -> Plan:
         """Everybody's label, once."""
@@ -63,7 +69,25 @@ class OnLabels:
         if self.scout is not None:
             found = np.count_nonzero(self.scout.run(public)[: oracle.facts.n_features])
             loop = replace(loop, sparsity=min(max(found, 1), loop.sparsity))
-        return np.asarray(loop.run(public, path))
+        w = np.asarray(loop.run(public, path))
+        return without_chance(w, public, self.noise_variance) if self.noise_variance else w
+
+
+def without_chance(w: Vector, public: PublicOracle, variance: float) -> Vector:
+    r"""Coefficients shrunk by what noise of this variance in the labels gives the largest of p columns by chance.
+
+    A coefficient along which the mean loss has the curvature h is found up to :math:`\sigma/\sqrt{n\beta_0h}`, and the
+    largest of p by chance is :math:`\sqrt{2\ln p}` times that (`shrunken`). h is that along the coefficients together:
+    the features are public.
+    """
+    facts, own = public.facts, w.copy()
+    own[facts.n_features :] = 0.0
+    squared = float(own @ own)
+    if not squared:
+        return w
+    bend = float(own @ (public.mean_gradient(own) - public.mean_gradient(np.zeros(w.size)))) / squared
+    chance = 2 * variance * math.log(max(facts.n_features, 2)) / (facts.n_rows * facts.curvature * max(bend, 1e-300))
+    return np.asarray(w - own + shrunken(own, np.full(w.size, math.sqrt(chance))))
 
 
 class PublicOracle(Oracle):
@@ -78,12 +102,13 @@ class PublicOracle(Oracle):
     def answer(self, question: Query, ask: str) -> Vector:
         """A mean gradient, or a change of one."""
         if isinstance(question, Gradient) and question.support is None:
-            return self._gradient(question.w)
+            return self.mean_gradient(question.w)
         if isinstance(question, GradientChange):
-            return self._gradient(question.w) - self._gradient(question.anchor)
+            return self.mean_gradient(question.w) - self.mean_gradient(question.anchor)
         raise TypeError(f"released labels do not answer {type(question).__name__}.")
 
-    def _gradient(self, w: Vector) -> Vector:
+    def mean_gradient(self, w: Vector) -> Vector:
+        """The mean gradient of the released labels."""
         return np.asarray(self.facts.design.gradient(w, self._labels))
 
     def deviation(self, question: Query, ask: str, turn: int) -> float:

@@ -19,8 +19,8 @@ from ..core.facts import Facts, Vector
 from ..core.plan import Ask, Noise, Plan
 from ..ops import groups_of
 from .constants import POLISH, constants
-from .engine import first_share
-from .finish import Finish
+from .engine import first_share, scales
+from .finish import Finish, slope_share
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,9 +215,7 @@ class PolishSchedule:
     @property
     def finish(self) -> Finish:
         """The slope of the target on the score."""
-        least, most = POLISH.pair.slope
-        share = min(most, max(least, (POLISH.slope_level / self.level) ** 2))
-        return Finish(share=share, spread_share=self.first, level=self.level, classes=self.classes)
+        return Finish(share=slope_share(self.level), spread_share=self.first, level=self.level, classes=self.classes)
 
     @property
     def _scalars(self) -> dict[str, tuple[float, ...]]:
@@ -282,11 +280,6 @@ class PolishSchedule:
             order += ["norms"] + ["gram"] * (self.supports[r] >= POLISH.whole.least_gram)
             order += ["clip", "curvature", "gradient"] * self.steps[r]
         return order + self.finish.asks + ["intercept"] * free
-
-
-def scales(*, classes: bool, intercept: bool) -> int:
-    """How many scales have a first answer: start, residuals of numbers, row lengths, spread of the score."""
-    return 2 + (not classes) + intercept
 
 
 def select(r: int) -> str:

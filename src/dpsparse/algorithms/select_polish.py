@@ -47,7 +47,7 @@ from .column_locations import ColumnLocations
 from .constants import ENGINE, POLISH, ROWS
 from .engine import Queries, believed, constant_only, constant_plan
 from .finish import Score
-from .polish_schedule import BudgetShares, PolishSchedule, Rule, entry_edges, scales, select, typical_entry
+from .polish_schedule import BudgetShares, PolishSchedule, Rule, entry_edges, select, typical_entry
 from .polish_steps import Preconditioner, gains, shrunken, stein_scale
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class SelectAndPolish:
     def plan(self, facts: Facts, budget: Budget) -> Plan:
         """The size of a typical entry; then, for each number of coordinates that may follow, everything else."""
         if self.releases_constant(facts):
-            return constant_plan(classes=facts.target.classes, gaussian=self.noise, gumbel=self.selection_noise)
+            return constant_plan(self.noise, self.selection_noise, classes=facts.target.classes)
         schedules = {s.name: s for s in (self.schedule(facts, edge) for edge in entry_edges(facts)[1:])}
         share = POLISH.entry_share * self.rule.scalars * self._shares(facts).rest
         branches = tuple((n, s.plan(gaussian=self.noise, gumbel=self.selection_noise)) for n, s in schedules.items())
@@ -117,9 +117,7 @@ class SelectAndPolish:
 
     def releases_constant(self, facts: Facts) -> bool:
         """Whether nothing but the constant is released."""
-        free = facts.free > 0
-        level = facts.n_rows * math.sqrt(2 * self.rho)
-        return free and constant_only(level, scales(classes=facts.target.classes, intercept=free))
+        return constant_only(facts, facts.n_rows * math.sqrt(2 * self.rho))
 
     def _shares(self, facts: Facts) -> BudgetShares:
         told = self.told or self.means > 0

@@ -20,7 +20,7 @@ from ..core.plan import Ask, Noise, Plan
 from . import column_locations
 from .constants import ENGINE, LOW, MIDDLE, TABLES, Constants
 from .engine import class_clip, constant_plan
-from .finish import Finish
+from .finish import Finish, slope_share
 
 #: Branches of a plan: go on with all columns, or with few.
 DENSE, SPARSE = "many coefficients", "few coefficients"
@@ -204,8 +204,7 @@ class TableSchedule:
     @property
     def slope(self) -> float:
         """Share of the slope."""
-        least, most = TABLES.pair.slope
-        return min(most, max(least, (TABLES.slope_level / self.level) ** 2)) if self.asks_slope else 0.0
+        return slope_share(self.level) if self.asks_slope else 0.0
 
     @property
     def finish(self) -> Finish:
@@ -224,7 +223,7 @@ class TableSchedule:
     @property
     def class_clip(self) -> float:
         """Clip of gradients of classes: it grows with kappa until it holds no slope back."""
-        return class_clip(self.kappa)
+        return class_clip(self.kappa, TABLES.most_class_clip)
 
     @property
     def parts(self) -> tuple[float, ...]:
@@ -340,7 +339,7 @@ class TableSchedule:
         `others` are the plans that may take over after each phase but the last.
         """
         if self.constant:
-            return constant_plan(classes=self.classes, gaussian=gaussian, gumbel=gumbel)
+            return constant_plan(gaussian, gumbel, classes=self.classes)
         stages = self._stages(gaussian, gumbel)
         if not others:
             return _ordered([ask for stage in stages for ask in stage])

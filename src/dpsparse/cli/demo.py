@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..io.datasets.cohort import Cohort
 
 CAUSAL = 20
-#: Exact gradients settle in a few steps on centred markers; the recipe's default of 200 would only take longer.
+#: Exact gradients settle in a few steps on markers that are centred; the recipe's default of 200 would only take longer.
 BASELINE_STEPS = 30
 
 
@@ -108,8 +108,8 @@ def _fit(cohort: Cohort, outcome: str, private: bool, epsilon: float, out: Path,
         "feature_bound": cohort.feature_bound,
         "recipe": "auto" if private else recipes.IGHT(steps=BASELINE_STEPS),
     }
-    if not private:  # a fit that protects nobody may look: its columns are centred near their means
-        shared["feature_center"] = cohort.genotypes().mean(axis=0) // 2**-6 * 2**-6  # held by 32-bit floats
+    if not private:  # a fit that protects nobody may look: whole numbers near the means keep a genotype in one byte
+        shared["feature_center"] = cohort.genotypes().mean(axis=0).round()
     model: SparseLinear
     y: NDArray[np.generic]
     if outcome == "continuous":

@@ -182,9 +182,11 @@ class Projection:
 
     def same(self, other: Projection) -> bool:
         """Whether another frame maps every row to the same coordinates."""
+        if self is other:
+            return True
         alike = (self.length, self.constant) == (other.length, other.constant)
         pairs = ((self.support, other.support), (self.centre, other.centre), (self.matrix, other.matrix))
-        return self is other or (alike and all(np.array_equal(a, b) for a, b in pairs))  # type: ignore[arg-type]
+        return alike and all(np.array_equal(a, b) for a, b in pairs)  # type: ignore[arg-type]
 
     def features(self, w: Vector) -> Vector:
         """Coefficients of the features of the support that coefficients of the coordinates come to."""

@@ -69,7 +69,12 @@ def _refuse_others(found: os.stat_result, path: Path, what: str) -> None:
 def read_bytes(path: str | os.PathLike[str], most: int, what: str) -> bytes:
     """What an ordinary file holds, never more than `most` bytes, even while it grows."""
     with open_regular(path, most, what) as file:
-        content = file.read(most + 1)
+        try:
+            content = file.read(most + 1)
+        except OSError:
+            raise DataError(
+                f"{path} was opened and could not be read. Choose another file, or check the disk."
+            ) from None
     if len(content) > most:
         raise DataError(f"{path} has more than {most:,} bytes. Use a smaller file, or raise the limit.")
     return content

@@ -146,7 +146,8 @@ class Statement(Record):
     n_rows : int
         The public number of rows.
     asks : tuple of AskSummary
-        Every answer that left the trusted package, with its noise. Enough to recompute epsilon.
+        Every answer that left the trusted package, with its noise: those of the branches that were taken, without
+        their order. Epsilon follows from `bill`.
     accountant : str
         How the cost was composed.
     assumptions, caveats : tuple of str

@@ -62,8 +62,10 @@ UNITS_IN_MEMORY = (
 )
 
 
-def with_ids(X: Any, y: Any, units: Any) -> tuple[Any, Any, Any]:
+def with_ids(X: Any, y: object, units: object) -> tuple[Any, Any, Any]:
     """Rows, targets and ids; rows on a cluster are opened unit by unit, with the targets beside them.
+
+    A frame loses the column that `units` names: an id is no feature, since it would tell one person from the others.
 
     Parameters
     ----------
@@ -77,8 +79,14 @@ def with_ids(X: Any, y: Any, units: Any) -> tuple[Any, Any, Any]:
 
     if clusters.is_spread(X):
         return *clusters.open_cluster_rows(X, y, units=units), units
-    X, units = without_column(X, units)
-    return X, y, units
+    if not isinstance(units, str):
+        return X, y, units
+    if units not in (list(getattr(X, "columns", ())) if hasattr(X, "shape") else []):
+        raise DataError(
+            "units names no column of X. Give the name of a column of a data frame, or an array with one id for "
+            "each row."
+        )
+    return X.drop(columns=[units]) if hasattr(X, "iloc") else X.drop(units), y, X[units]
 
 
 def rows_of_units(source: Records, units: object) -> Records:
@@ -90,23 +98,6 @@ def rows_of_units(source: Records, units: object) -> Records:
     if source.spread.units is None:
         raise DataError(UNITS_IN_MEMORY)
     return source
-
-
-def without_column(X: Any, units: Any) -> tuple[Any, Any]:
-    """A frame without the column that `units` names, and its ids; otherwise both as they are.
-
-    An id is no feature: it would tell one person from the others.
-    """
-    if not isinstance(units, str):
-        return X, units
-    names = list(getattr(X, "columns", ())) if hasattr(X, "shape") else []
-    if units not in names:
-        raise DataError(
-            "units names no column of X. Give the name of a column of a data frame, or an array with one id for "
-            "each row."
-        )
-    ids = X[units]
-    return X.drop(columns=[units]) if hasattr(X, "iloc") else X.drop(units), ids
 
 
 def open_clusters(X: object, y: object = None) -> tuple[Any, Any]:

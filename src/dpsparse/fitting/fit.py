@@ -9,6 +9,7 @@ from ..core.facts import Vector
 from ..core.log import log_event
 from ..core.mechanisms import Randomness
 from ..rows.hosts.base import check_units
+from ..rows.hosts.memory import give_back
 from ..rows.records import Records
 from .counts import checked_columns
 from .prepare import FitPlan, refuse_unguarded
@@ -78,6 +79,7 @@ def fit(
     kept = {"bill": prepared.bill, "label": name, "delta": delta, "resume": request.resume}
     with session(*payers, **kept, randomness=randomness, bar=bar) as opened:  # type: ignore[arg-type]
         fitted = run(prepared, X, targets, opened, draft=draft, opener=opener)
+    give_back(prepared.facts)
     # cited once more, now that the ledger has noted the end
     stated = charged_to(fitted.statement, opened.payment)
     log_event("fit done", **public, answers=sum(ask.times for ask in stated.asks), ledger=stated.ledger)

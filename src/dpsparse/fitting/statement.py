@@ -271,8 +271,8 @@ def state_pipeline(
     epsilon: float | None,
     delta: float,
     accountant: str | None,
-    bill: Cost | None,
     free: Sequence[str],
+    bill: Cost | None = None,
 ) -> Statement:
     """One statement for all steps of a pipeline.
 

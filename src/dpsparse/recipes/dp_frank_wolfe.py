@@ -30,7 +30,8 @@ class DPFrankWolfe(PrivateRecipe):
     steps : int or None
         Vertices T that are asked for. None: as many as selections can distinguish from noise,
         :math:`T = \tfrac43\rho\,\bigl(n K_2/(\kappa K_\infty\sqrt{ds}\,\ln 2d)\bigr)^2` (for
-        classes 0.4 of it) within 10..60, with :math:`\rho` of the budget.
+        classes 0.4 of it) within 10..60, with :math:`\rho` of the budget. On texts, where many words say
+        little each, :math:`T = n\mu/(25\kappa)` within 10..500, with :math:`\mu` of the budget.
     radius : float or None
         Radius r of the ball. None: the l1 norm of :math:`\min(s, T)` coefficients, as many as T
         vertices can make, uniform in size, that together give margins of a typical size t
@@ -122,24 +123,46 @@ class DPFrankWolfe(PrivateRecipe):
         steps = constant * (curvature * n_rows * epsilon / (lipschitz * radius)) ** (2 / 3)
         return cls(steps=prescribed(steps, "T", most=1000), radius=radius, entry_clip=lipschitz)
 
+    def view(self, facts: Facts) -> Facts:
+        """Columns from the midpoint of their bounds; the intercept of documents' classes within a few margins.
+
+        A vertex moves the margin of every row by the height of the intercept times the radius, about 25 typical margins
+        on texts: the intercept was then taken again and again to undo itself.
+        """
+        shown = super().view(facts)
+        if not (shown.documents and shown.intercept and shown.target.classes):
+            return shown
+        radius = self.radius or ball(shown, min(shown.sparsity or shown.n_features, PAPERS.whole.fw_text_steps))
+        height = PAPERS.fw_intercept * shown.target.margin / radius
+        return shown.with_(intercept=min(shown.intercept, height))
+
     def solver(self, facts: Facts, budget: Budget) -> FrankWolfe:
         """The loop with the rule of the docstring."""
         n, d, unit = facts.n_rows, facts.n_features, facts.target.typical
         s = min(facts.sparsity or max(10, default_sparsity(facts, budget, peel=True)), d)
+        vertices = n * budget.as_mu() / (budget.kappa * PAPERS.fw_text_rows)
         ratio = facts.norm_bound / min(facts.entry_bound, facts.norm_bound / PAPERS.fw_ratio)
         possible = 4 / 3 * budget.as_rho() * (n * ratio / (budget.kappa * math.sqrt(d * s) * math.log(2 * d))) ** 2
         possible *= PAPERS.fw_class_signal if facts.target.classes else 1.0
         residual = PAPERS.fw_class_residual if facts.target.classes else unit / STEPS.typical_over_clip
         spare = max(1.0, possible / PAPERS.whole.fw_steps) ** PAPERS.fw_growth
         clip = self.clip or facts.norm_bound * min(facts.slope_bound, max(facts.target_bound, unit), residual * spare)
-        steps = self.steps or min(PAPERS.whole.fw_steps, max(10, round(possible)))
-        entry = min(facts.row_bound / math.sqrt(d), facts.feature_bound / math.sqrt(3))
-        scale = min(1 / entry, PAPERS.fw_scale / facts.feature_bound)
+        most, wanted = PAPERS.whole.fw_steps, possible
+        if facts.documents:
+            most, wanted = PAPERS.whole.fw_text_steps, vertices
+        steps = self.steps or min(most, max(10, round(wanted)))
         return FrankWolfe(
             steps=steps,
-            radius=self.radius or PAPERS.fw_radius * facts.target.margin * math.sqrt(min(s, steps)) * scale,
+            radius=self.radius or ball(facts, min(s, steps)),
             clip=Clip(self.clip or self.entry_clip * ratio, self.entry_clip)
             if self.entry_clip
             else Clip(clip, clip / ratio),
             sparsity=facts.cap,
         )
+
+
+def ball(facts: Facts, count: int) -> float:
+    """The l1 norm of this many equal coefficients that give margins of a typical size."""
+    entry = min(facts.row_bound / math.sqrt(facts.n_features), facts.feature_bound / math.sqrt(3))
+    scale = min(1 / entry, PAPERS.fw_scale / facts.feature_bound)
+    return PAPERS.fw_radius * facts.target.margin * math.sqrt(count) * scale

@@ -12,7 +12,8 @@ from ..algorithms.column_weights import Weighting
 from ..algorithms.constants import AVERAGING, ENGINE, constants
 from ..algorithms.dual_averaging import Averaging
 from ..algorithms.dual_averaging import DualAveraging as Loop
-from ..algorithms.finish import Finish
+from ..algorithms.engine import first_share, scales
+from ..algorithms.finish import Finish, slope_share
 from ..core.adjacency import Adjacency
 from ..core.budget import Budget
 from ..core.facts import Facts
@@ -23,7 +24,7 @@ from .defaults.views import centre
 
 @dataclass(frozen=True, kw_only=True)
 class DualAveraging(PrivateRecipe):
-    r"""Calibrated dual averaging on privately weighted columns: every release Gaussian, made for sparse rows.
+    r"""Calibrated dual averaging on privately weighted columns: whole noisy gradients, made for sparse rows.
 
     .. math:: Z_{t+1} = Z_t - \eta_t\,v_t, \quad v_t = \beta v_{t-1} + (1-\beta)\tilde g_t, \quad
               w_{t+1} = a\circ\mathrm{soft}\bigl(Z_{t+1}, \lambda\,\mathrm{sd}(Z_{t+1})\bigr)
@@ -45,9 +46,14 @@ class DualAveraging(PrivateRecipe):
     runs the loop once more on it, from where it stands: rows are shorter there, so weights are
     larger and noise is less.
 
-    (4) For two classes with :math:`n\mu \ge 400` (sparse rows: up to 20,000 columns) 4 % are spent on
-    the slope of the target on the score, in two private dimensions, by which the score and the
-    intercept are moved as far as it stands clear of its noise: so probabilities are calibrated.
+    (4) For numbers, and for two classes with :math:`n\mu \ge 400` (sparse rows: up to 20,000
+    columns), 3 to 10 % are spent on the slope of the target on the score, in two private
+    dimensions, and .5 to 10 % on the size of the score and its mean. The score and the intercept
+    are moved as far as the slope stands clear of its noise: so probabilities are calibrated, and a
+    score of noise is drawn back. (5) Where the first answer about a scale would be too noisy
+    (`dpsparse.algorithms.engine.constant_only`, :math:`n\mu` below 57 for classes and 66 for
+    numbers) only the constant is released: class shares, or a median. A start vector, a loss with
+    a link and a model without an intercept keep the loop.
 
     **More than two classes** are one multinomial model: Z is a matrix with a column for each class,
     one release is one gradient of the softmax loss, clipped by its Frobenius norm. Nothing is split
@@ -86,10 +92,12 @@ class DualAveraging(PrivateRecipe):
 
     Guarantee
     ---------
-    Gaussian releases only, composed exactly: the means have l2 sensitivity :math:`\sqrt2 K_2`
-    (:math:`K_2` for add-remove; never more than the diagonal of the box), a mean length of rows
-    held at `top` has `top`, energies of buckets :math:`\sqrt2 K_2^2`, the balance of classes
-    :math:`\kappa/2`, and every weighted gradient :math:`\kappa C`, of one margin or of many.
+    Gaussian releases only, composed exactly (a median, where it is released alone, is one
+    selection): the means have l2 sensitivity :math:`\sqrt2 K_2` (:math:`K_2` for add-remove; never
+    more than the diagonal of the box), a mean length of rows held at `top` has `top`, energies of
+    buckets :math:`\sqrt2 K_2^2`, the balance of classes :math:`\kappa/2`, and every weighted
+    gradient :math:`\kappa C`, of one margin or of many; moments and slopes of the score have those
+    of `queries.framed`.
     Weights, lengths and supports are built from released answers. Holds for any data.
 
     Deviations
@@ -145,7 +153,8 @@ class DualAveraging(PrivateRecipe):
         columns = weighting(facts, budget, rule) if self.weights == "private" else None
         if columns is not None and columns.followed and columns.floor > AVERAGING.drowned * facts.row_bound:
             columns = None
-        finish = self._finish(facts, budget)
+        level = facts.n_rows * budget.as_mu() * 2 / budget.kappa
+        finish = self._finish(facts, level)
         left = 1.0 - (0.0 if columns is None else columns.share + columns.size_share + columns.balance_share)
         left -= 0.0 if finish is None else finish.share + finish.spread_share
         second = self.refit * left - AVERAGING.size_share if few else 0.0
@@ -182,18 +191,17 @@ class DualAveraging(PrivateRecipe):
             refit_least=least_size(facts, budget, AVERAGING.refit_least),
             refit_fill=rule.fill,
             finish=finish,
+            level=level if facts.start is None and facts.target.direct else None,
         )
 
-    def _finish(self, facts: Facts, budget: Budget) -> Finish | None:
-        """The slope of two classes on the score, where its level is enough."""
-        level = facts.n_rows * budget.as_mu() * 2 / budget.kappa
-        two = facts.target.classes and not facts.target.joint and facts.target.direct
+    def _finish(self, facts: Facts, level: float) -> Finish | None:
+        """The slope of the target on the score: of numbers, and of two classes where its level is enough."""
+        target = facts.target
         wide = facts.sparse and facts.n_features > AVERAGING.whole.finish_columns
-        if not two or wide or level < AVERAGING.finish_from:
+        if wide or target.joint or not (target.residual or (target.classes and level >= AVERAGING.finish_from)):
             return None
-        return Finish(
-            share=AVERAGING.finish_share, spread_share=AVERAGING.spread_share, level=level, classes=True, selects=False
-        )
+        spread = first_share(level, scales(classes=target.classes, intercept=facts.free > 0), AVERAGING.size_share)
+        return Finish(share=slope_share(level), spread_share=spread, level=level, classes=target.classes, centred=False)
 
 
 @dataclass(frozen=True, kw_only=True)

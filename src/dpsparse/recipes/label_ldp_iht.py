@@ -36,8 +36,9 @@ class LabelLDPIHT(PrivateRecipe):
     steps : int or None
         T; steps cost no privacy here. None: 100.
     step_size : float or None
-        :math:`\eta`. None: 1 over the curvature that successive gradients show. [WX19]_ has 0.2 and
-        0.1.
+        :math:`\eta`. None: 1 over the curvature that successive gradients show, and coefficients are at last
+        shrunk by what the known noise of the labels gives by chance (`algorithms.label.without_chance`). [WX19]_ has
+        0.2 and 0.1, and does not shrink.
     sparsity : int or None
         s. None: the estimator's, or :math:`n (B/\sigma)^2/(2\ln p)` with B the typical label and
         :math:`\sigma` the deviation of a randomised one, at least 1: features that labels can tell
@@ -137,7 +138,9 @@ class LabelLDPIHT(PrivateRecipe):
         if asked is None:
             penalty = Penalty(kind="l1", alpha=label_threshold(facts, budget, self.mechanism))
             scout = AcceleratedProximal(steps=self.steps or 100, sparsity=facts.cap, penalty=penalty)
-        return OnLabels(loop=loop, noise=noise, randomiser=randomiser, scout=scout)
+        # with a given step the loop is the paper's
+        variance = 0.0 if self.step_size else label_deviation(facts, budget, self.mechanism) ** 2
+        return OnLabels(loop=loop, noise=noise, randomiser=randomiser, scout=scout, noise_variance=variance)
 
 
 def clear_features(facts: Facts, budget: Budget, mechanism: str) -> int:

@@ -113,7 +113,7 @@ def prescribe(of: type[Recipe], taken: Mapping[str, Any]) -> Recipe:
 
 def fit_constants(budget: Budget, facts: Facts) -> dict[str, Any]:
     """What every theorem asks of a fit."""
-    shape = {"n_rows": facts.n_rows, "n_features": facts.n_features, "delta": budget.delta or 1e-6}
+    shape = {"n_rows": facts.n_rows, "n_features": facts.n_features, "delta": budget.delta or 1 / facts.n_rows**2}
     if budget.epsilon is not None:
         return shape | {"epsilon": budget.epsilon}
     return shape | {"rho": budget.as_rho()}

@@ -174,9 +174,10 @@ def _dense_rows(x: object, lattice: Lattice) -> tuple[Matrix, Mask]:
 
 
 def _compact(x: Vector) -> Matrix:
-    """Floats of a non-private baseline in half the space where they are the same numbers, as those of integers are."""
-    short = x.astype(np.float32)
-    return short if np.array_equal(short, x) else x
+    """Floats of a non-private baseline in the narrowest type that holds the same numbers; floats where none does."""
+    with np.errstate(invalid="ignore"):
+        narrower = (x.astype(kind) for kind in (np.int8, np.float32))
+        return next((short for short in narrower if np.array_equal(short, x)), x)
 
 
 def canonical(x: Any) -> Any:

@@ -244,6 +244,10 @@ class Shard:
         x *= block.present[:, None]
         return x
 
+    def holds(self, frame: Projection) -> bool:
+        """Whether rows are kept in the coordinates of this very frame."""
+        return any(known is frame for known, _ in self._frames)
+
     def framed(self, frame: Projection) -> Iterable[FramedBlock]:
         """All rows in the coordinates of a frame, block by block.
 

@@ -5,7 +5,7 @@ which it was chosen and confirmed, and what half and double of it do to the erro
 where nobody looked. The table "defaults" of a file says this for entries that do not say it
 themselves. A group of entries may be "like" another one, and then lists only what differs.
 
-``TABLES.gram`` is a number, ``TABLES.whole.steps`` an integer, ``TABLES.pair.slope`` two numbers
+``TABLES.gram`` is a number, ``TABLES.whole.steps`` an integer, ``TABLES.pair.noise_range`` two numbers
 and ``TABLES.several.phases`` a tuple of numbers; an entry of another type is refused.
 `tests/laws/test_constants.py` checks that all names in the code exist, and that all entries are
 used.
@@ -35,6 +35,7 @@ class View(Generic[T]):
         value = self.values.get(name)
         if not isinstance(value, self.kind):
             raise AttributeError(f"{self.place} has no constant {name!r} of the type {self.kind.__name__}")
+        self.__dict__[name] = value  # found by Python itself the next time
         return value
 
 

@@ -348,9 +348,7 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
             self._read_rows(source, y)
         if plan.alone:  # it pays for its own plan
             statements = self._fit_steps(start, X, y, units, n_rows, bounds, plan)
-            whole = state_pipeline(
-                statements, epsilon=None, delta=plan.delta, accountant=None, bill=None, free=plan.free
-            )
+            whole = state_pipeline(statements, epsilon=None, delta=plan.delta, accountant=None, free=plan.free)
         else:
             seeded = any(vars(step).get("random_state") is not None for _, step in self.steps)
             randomness = Randomness(0 if seeded else None)  # nothing is drawn from it: each step has its own

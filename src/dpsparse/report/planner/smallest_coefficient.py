@@ -88,7 +88,9 @@ def _selected(
 
 def _averaged(
     facts: Facts, priced: PricedPlan, solver: Averaging, scale: float, residual: float, signal: float
-) -> float:
+) -> float | None:
+    if solver.releases_constant(facts):
+        return None
     n, d, loop = facts.n_rows, facts.n_features, solver.loop
     root = math.sqrt(sum(priced.cost("gradient", t).strength ** 2 for t in range(loop.steps)))
     length = 1.0 if solver.weighting is None else 1 / solver.weighting.fill

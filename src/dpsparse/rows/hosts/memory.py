@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,6 +18,21 @@ from ..lattice import Lattice
 from ..records import Records
 from ..shard import Shard, build_shards
 from .base import Total, check_units
+
+#: Entries of rows from which on freed space is given back: below, a heap is not worth looking at.
+LARGE = 2**24
+
+
+def give_back(facts: Facts) -> None:
+    """Give the space of freed rows back to the system.
+
+    The C library of Linux keeps blocks below 32 MB that lie under anything allocated later: of
+    20,000 x 5,000 rows 214 MB stayed after a fit.
+    """
+    if sys.platform == "linux" and facts.n_rows * facts.n_features >= LARGE:
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # other C libraries have none, and need none
+        if trim is not None:
+            trim(0)
 
 
 class MemoryHost:
