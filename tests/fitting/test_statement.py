@@ -82,7 +82,7 @@ def test_the_statement_of_a_pipeline_adds_up():
     prepared = prepared_for(SparseRegressor(**BOUNDS), 400, 10)
     step = draft_step(prepared.priced, 1e-6, "a step", 400, "empty", secure=True)
     model = draft_fit(prepared, secure=False)
-    whole = state_pipeline([step, model], epsilon=3.0, delta=1e-6, accountant="both", free=["scale"])
+    whole = state_pipeline([step, model], epsilon=3.0, delta=1e-6, accountant="both", free=["scale"], bill=None)
     assert whole.rho == pytest.approx(step.rho + model.rho)
     assert whole.mu == pytest.approx(np.hypot(step.mu, model.mu))
     assert (whole.epsilon, whole.accountant) == (3.0, "both")
