@@ -104,8 +104,7 @@ class SGD:
                 moving = (w != 0) | (np.arange(w.size) >= facts.n_features)
             if path is not None:
                 path.add(w, oracle, thresholds=(len(path.iterates) + 1) * self.thresholds)
-        nearer = steps.confirm(w)
-        if nearer is not w and path is not None:
+        if (nearer := steps.confirm(w)) is not w and path is not None:
             path.add(nearer, oracle, thresholds=0)
         return hard_threshold(nearer, self.sparsity, facts.free, facts.groups)
 
