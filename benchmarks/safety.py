@@ -3,7 +3,8 @@
 ``python -m benchmarks.safety grid`` fits numbers and classes over rows, columns, epsilons, kinds of
 columns and sparsities, and prints how often an error on fresh rows, as served, exceeds that of the
 constant predictor. ``calibration`` fits true logistic models of several class shares and prints the
-slope of the truth on the predicted log-odds, and the mean probability over the share. ``designs``
+slope of the truth on the predicted log-odds, and the mean probability over the share. ``averaging``
+prints the error of `dual_averaging` over the constant's, from hopeless to enough rows. ``designs``
 prints the excess error of linear designs, ``tables`` the error on tables of scikit-learn. Results are
 kept in ``--store``, one line for each fit; a run that was stopped goes on there. Noise of the grid is
 drawn anew in each cell: with one seed for all, one unlucky first draw would show in every cell.
