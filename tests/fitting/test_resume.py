@@ -22,7 +22,6 @@ from dpsparse import (
     recipes,
 )
 from dpsparse.core import PrivacyError, ResumeError, RetryLaterError
-from dpsparse.core.mechanisms import Randomness
 from dpsparse.oracles.tape import Tape, TapedOracle
 from dpsparse.oracles.tape_file import HEAD, TapeFile, stored_frames, stored_header
 from loopback import spread
@@ -524,12 +523,15 @@ def test_a_search_that_is_killed_at_its_end_repeats_no_run(job, moment, monkeypa
 
 def test_keys_of_samples_are_not_stored(job, monkeypatch):
     """The key of every sample that is drawn, and of noise, is looked for in every file of the run."""
-    keys, ordinary = [], Randomness.key
-    monkeypatch.setattr(Randomness, "key", lambda self: keys.append(ordinary(self)) or keys[-1])
+    drawn, ordinary = [], os.urandom
+    monkeypatch.setattr(
+        "dpsparse.core.mechanisms.randomness.os.urandom", lambda n: drawn.append(ordinary(n)) or drawn[-1]
+    )
     job.arguments |= {"recipe": recipes.DPSGD(steps=3, batch_size=30), "random_state": None}
     job.model("sampled")
     stored = b"".join(path.read_bytes() for path in (job.folder / "runs").iterdir())
-    assert len(keys) >= 6
+    keys = [int.from_bytes(one, "little") for one in drawn if len(one) == 16]
+    assert len(keys) >= 7  # of three samples, of the noise, and its place for each of three answers
     assert not any(key.to_bytes(16, order) in stored for key in keys for order in ("little", "big"))
     assert not any(f"{key}".encode() in stored or f"{key:032x}".encode() in stored for key in keys)
 
