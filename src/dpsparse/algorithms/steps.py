@@ -410,11 +410,12 @@ class _Paced(Steps):
         standard deviations is proof. A parabola with this slope, and the one that the answers before showed at the
         point before, has its minimum at the point that is taken.
 
-        Film reviews (4,000 with ratings, s = 2000, epsilon 4, 4 seeds; the constant has 6.0): squared error 15.5 -> 9.2
-        (dp_ight, dense) and 15.9 -> 6.0 (dp_sgd_ht). Confirmed on melting points (epsilon .5, 8 seeds): 1.30 -> 1.03
-        and 1.73 -> 1.03 of the constant's. Handwritten digits, chest x-rays, restaurant reviews: no difference beyond
-        two standard errors; news at epsilon 4: .519(2) -> .525(2), at that border. A first step of at most 20/(beta K^2), for dense columns or for all steps on texts,
-        was tried and not taken: melting points 1.30 -> 2.45, news .52 -> .80.
+        Film reviews (4,000 with ratings, s = 2000, epsilon 4, 4 seeds; the constant has 6.0): squared error
+        15.5 -> 9.2 (dp_ight, dense) and 15.9 -> 6.0 (dp_sgd_ht). Confirmed on melting points (epsilon .5, 8
+        seeds): 1.30 -> 1.03 and 1.73 -> 1.03 of the constant's. Handwritten digits, chest x-rays, restaurant
+        reviews: no difference beyond two standard errors; news at epsilon 4: .519(2) -> .525(2), at that
+        border. A first step of at most 20/(beta K^2), for dense columns or for all steps on texts, was tried
+        and not taken: melting points 1.30 -> 2.45, news .52 -> .80.
         """
         if not self.kept or self.before is None:
             return w

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..io.datasets.cohort import Cohort
 
 CAUSAL = 20
-#: Exact gradients settle in a few steps on markers that are centred; the recipe's default of 200 would only take longer.
+#: Exact gradients settle in a few steps on markers that are centred; the recipe's default of 200 only takes longer.
 BASELINE_STEPS = 30
 
 

@@ -99,7 +99,8 @@ def recipes(name: str | None, theory: bool, constants: tuple[str, ...], as_json:
         echo(f"  {paper}")
     if hasattr(kind, "from_theory"):
         echo(
-            f"\nWith the settings of its theorem: --recipe {kind.name}@paper, and dpsparse recipes {kind.name} --from-theory."
+            f"\nWith the settings of its theorem: --recipe {kind.name}@paper, and "
+            f"dpsparse recipes {kind.name} --from-theory."
         )
     echo("\nThe guarantee, with its mathematics, is in the documentation, and in Python in help(dpsparse.recipes).")
 

@@ -64,7 +64,8 @@ def assigned(option: str, given: Sequence[str], known: Mapping[str, tuple[type, 
             close = difflib.get_close_matches(key, known, n=1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
             raise Refusal(
-                f"{owner} has no {'field' if option == '--set' else 'constant'} {key!r}.{hint} It has {', '.join(known) or 'none'}."
+                f"{owner} has no {'field' if option == '--set' else 'constant'} {key!r}.{hint} "
+                f"It has {', '.join(known) or 'none'}."
             )
         chosen[key] = typed(f"{option} {key}", known[key], value)
     return chosen

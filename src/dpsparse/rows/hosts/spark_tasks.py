@@ -120,7 +120,9 @@ def _rows(contents: Sequence[bytes], place: int = 0) -> Iterator[RecordBatch]:
 def deal(
     reader: Callable[[Iterable[RecordBatch]], tuple[RawPart, object]], parts: int, batches: Iterator[RecordBatch]
 ) -> Iterator[RecordBatch]:
-    """The pieces of one partition by the part of their ids, `place` being that part; for part 0 alone, why they could not be read.
+    """The pieces of one partition by the part of their ids, `place` being that part.
+
+    For part 0 alone: why they could not be read.
 
     `reader` gives the rows and the id of each.
     """
