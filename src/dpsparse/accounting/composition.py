@@ -1,6 +1,7 @@
-r"""The account of draws that are all known: every language in which their composition can be priced.
+r"""The privacy cost of a composition of draws that are all known: Renyi divergences, epsilon, delta and mu.
 
-Renyi divergences of Poisson-sampled Gaussians, for ledgers that count at an order fixed in advance.
+`Account` takes the least of the bounds that the accountants of this package prove. `sampled_renyi` is one of
+them: Renyi divergences of Poisson-sampled Gaussians, also for ledgers that count at an order fixed in advance.
 
 Guarantee
 ---------

@@ -234,7 +234,7 @@ def price(plan: Plan, budget: Budget, *, store: PriceStore | Literal["default"] 
         plan.coins.check(budget.relation)
         return _price_parts(plan, budget)
     unit = TurnCosts.of(plan)
-    _refuse(plan, unit, budget)
+    _refuse_unpriceable(plan, unit, budget)
     key = repr((unit.key(), budget.epsilon, budget.delta, budget.rho, budget.mu, str(budget.relation)))
     known = _CERTIFIED.get(key)
     if known is None:
@@ -271,8 +271,8 @@ def _plausible(unit: TurnCosts, budget: Budget, r: float) -> bool:
     return renyi_delta(unit.gathered().scaled(r * (1 + 1e-6)).renyi(), budget.epsilon) > budget.delta
 
 
-def _refuse(plan: Plan, unit: TurnCosts, budget: Budget) -> None:
-    """Refuse what has no price."""
+def _refuse_unpriceable(plan: Plan, unit: TurnCosts, budget: Budget) -> None:
+    """Refuse a plan that no accountant can price under this budget; `unit` is its cost at r = 1."""
     if unit.empty:
         raise BudgetError("the plan asks for nothing, so there is nothing to price.")
     if plan.local and budget.relation is not Adjacency.REPLACE_ONE:

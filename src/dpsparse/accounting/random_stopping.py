@@ -1,12 +1,13 @@
-r"""What it costs to keep the best of a random number of private runs.
+r"""The privacy cost of a search that keeps the best of a random number of private runs.
 
 A search draws a number of runs K from a public law and keeps it secret, lets each run draw a
 candidate, fit it and score it privately, and publishes the run with the best score: its candidate,
-its model, its score, and nothing of the others.
+its model, its score, and nothing of the others. `SearchCost` bounds the cost of the search from that of one run in
+two ways, by Renyi divergences and by the delta curve (`SearchProfile`), and charges the smaller.
 
 Guarantee
 ---------
-Let one run have Renyi divergences :math:`\epsilon(\lambda)` and hockey-stick divergence
+**Renyi divergences.** Let one run have Renyi divergences :math:`\epsilon(\lambda)` and hockey-stick divergence
 :math:`\hat\delta(\cdot)`, for every candidate, and let K have the generating function f. Then the
 search has Renyi divergence at most [PS22]_
 
@@ -21,26 +22,14 @@ search has Renyi divergence at most [PS22]_
 
   .. math:: \frac{1}{\lambda-1}\log\Bigl(m\,e^{(\lambda-1)(\epsilon(\lambda) + m\hat\delta)} + e^{-m}\Bigr).
 
-and its delta curve is bounded once more, from that of one run (below); the smaller
-bound counts. ``docs/guarantees/search.md`` has the proofs. They need that K is drawn from its whole
+``docs/guarantees/search.md`` has the proofs, also for the second bound. They need that K is drawn from its whole
 law (never truncated), that it is not published, and that runs are compared by their private scores
 alone.
 
-References
-----------
-.. [PS22] Papernot and Steinke, ICLR 2022, Theorems 2 and 6. The term :math:`e^{-m}` is ours.
-
-The delta curve of a private search, from the delta curve of one run.
-
-Renyi divergences of a search (`random_stopping`) are one bound on it. This is another, often a
-better one [KRW24]_; a search is charged the smaller of both.
-
-Guarantee
----------
-Let one run have hockey-stick divergence at most :math:`\hat\delta(e)` in both directions, and let
-the number of runs have the generating function f. An outcome that is beaten with probability p by
-another run under one dataset, and with probability p' under its neighbour, is returned with density
-:math:`f'(1-p)\,dQ` and :math:`f'(1-p')\,dQ'`. With
+**Delta curve.** This bound is often better [KRW24]_. Let one run have hockey-stick divergence at most
+:math:`\hat\delta(e)` in both directions, and let the number of runs have the generating function f. An outcome
+that is beaten with probability p by another run under one dataset, and with probability p' under its neighbour,
+is returned with density :math:`f'(1-p)\,dQ` and :math:`f'(1-p')\,dQ'`. With
 
 .. math:: W(p) = f'(1-p), \qquad R(p) = \frac{W(p)}{W(T(p))}, \qquad
           T(p) = \inf_e\; e^e p + \hat\delta(e) \ge p',
@@ -51,11 +40,12 @@ the search has :math:`\delta(\epsilon) \le E_{Q'}\psi(dQ/dQ')` for
 
 .. math:: \delta(\epsilon) \le \sum_k s_k\,\hat\delta(\epsilon + \log t_k).
 
-Proof: ``docs/guarantees/search.md``. The one term :math:`E K\,\hat\delta(\epsilon - \log\max_p R)`
+The one term :math:`E K\,\hat\delta(\epsilon - \log\max_p R)`
 of [KRW24]_ is never smaller: :math:`\sum_k s_k = E K` and :math:`t_k \ge 1/\max_p R`.
 
 References
 ----------
+.. [PS22] Papernot and Steinke, ICLR 2022, Theorems 2 and 6. The term :math:`e^{-m}` is ours.
 .. [KRW24] Koskela, Redberg and Wang, ICML 2024: privacy profiles for private selection.
 """
 

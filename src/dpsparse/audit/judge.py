@@ -1,7 +1,6 @@
-r"""What runs in two worlds prove about an answer or a fit, against what it claims.
+r"""What runs on two neighbouring datasets prove about an answer or a fit, compared with what its guarantee claims.
 
-What a mechanism claims, as points of its privacy curve, and whether a lower bound contradicts it.
-
+`judge_ask` and `judge_fit` compute lower bounds from the runs, and a `Claim` says whether a bound contradicts it.
 A claim is a list of :math:`(\epsilon, \delta)` that are all guaranteed at once (the curve
 :math:`\delta(\epsilon)`), with a :math:`\mu` where one is guaranteed too. An event that is too likely
 in one world for what it is in the other, at any of the points, refutes the claim.

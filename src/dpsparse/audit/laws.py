@@ -6,11 +6,9 @@ priced is what was asked. **peeks**, **brings rows**: a solver reads nothing but
 of its oracle, and holds no data of its own. A program that reads rows, stops on the exact loss, or takes
 its intercept from ``y.mean()`` breaks one of them.
 
-Fresh data of the same kind: what the law of swap puts in the place of the rows.
-
-Shape, storage, types, column names and the set of classes stay, since these are public. Everything
-else is drawn anew: the balance of the classes, the moments and the extremes of every column, which
-entries of a sparse matrix there are.
+The law of swap replaces the rows by fresh data of the same kind (`fresh_rows`). Shape, storage, types,
+column names and the set of classes stay, since these are public. Everything else is drawn anew: the balance of
+the classes, the moments and the extremes of every column, which entries of a sparse matrix there are.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Many independent runs in one of two worlds, here or in other processes."""
+"""Many independent runs on one of two neighbouring datasets, in this process or in others.
+
+A run asks one query (`AskRuns`) or fits a whole model (`FitRuns`); `record_fits` records what the oracles of fits were
+asked and what they answered.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 Each check takes a value and the name that the user knows it by, and returns the value in its plain type, or refuses:
 ``NAME must be WHAT, got VALUE.`` Arguments are public, so a message may repeat them; no check here may be used on data.
+
+The end of the file has the word for the unit of privacy: `unit_name` checks it, `unit_phrase` is its form in
+statements.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 Nothing is shown unless an application, or ``dpsparse --log-level``, asks for it. An event holds
 what a statement would: names, budgets, public numbers. It never holds a value of X or y, nor
 anything that was computed from one without noise.
+
+`printable` writes text that comes from elsewhere, such as names of columns, so that a terminal may print it.
 """
 
 from __future__ import annotations

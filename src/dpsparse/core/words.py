@@ -96,7 +96,7 @@ def details(statement: Statement) -> str:
     if statement.priced:
         lines.append(other_words(statement))
         for name in dict.fromkeys(a.name for a in statement.asks):
-            lines.append("  - " + _line([a for a in statement.asks if a.name == name]))
+            lines.append("  - " + _ask_line([a for a in statement.asks if a.name == name]))
         lines.append(f"Composed by: {statement.accountant}.")
     lines.extend(_charged(statement))
     lines.extend(f"Assumes: {a}." for a in statement.assumptions)
@@ -136,8 +136,8 @@ def _charged(statement: Statement) -> list[str]:
     )
 
 
-def _line(group: list[AskSummary]) -> str:
-    """All answers of one ask in one line; where their noise differs, from least to most."""
+def _ask_line(group: list[AskSummary]) -> str:
+    """One line of a statement for all answers of one ask; where their noise differs, from least to most."""
 
     def span(values: Iterable[float]) -> str:
         found = [f"{v:.4g}" for v in sorted(values)]

@@ -1,4 +1,8 @@
-"""What both estimators share: the scikit-learn interface, and what they learned."""
+"""The base class of both estimators: the scikit-learn interface, and what a fit learned.
+
+`RepeatedFits` counts the fits of an estimator and its clones that no ledger charges; the user is warned of them, and
+statements list them.
+"""
 
 from __future__ import annotations
 

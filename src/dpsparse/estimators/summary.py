@@ -1,4 +1,4 @@
-"""A fitted model as plain values, and in the units of its table."""
+"""A fitted model as plain values, in the units of its table, and as a model card (`ModelCard`)."""
 
 from __future__ import annotations
 

@@ -24,7 +24,10 @@ class Cited:
     statement: Statement
 
     def check(self, book: Ledger) -> Entry:
-        """The entry, if the ledger has it and it paid for this guarantee."""
+        """The entry that is cited.
+
+        Refuses a ledger that does not hold it, and an entry that paid for another guarantee or for noise from a seed.
+        """
         entry = book.verify_citation(self.record)
         epsilon, delta, mu = self.statement.epsilon, self.statement.delta, self.statement.mu
         if not math.isfinite(epsilon):

@@ -1,4 +1,7 @@
-"""The ledger: a durable budget that many fits on one dataset share."""
+"""The ledger: a durable budget that many fits on one dataset share.
+
+Also citations of its entries, which model files hold and a ledger confirms, and its content as an HTML table.
+"""
 
 from __future__ import annotations
 

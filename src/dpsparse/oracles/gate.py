@@ -1,5 +1,7 @@
 r"""The gate: checks, measures and pays for one turn of a plan. Rows are asked with the charge that it returns.
 
+`ChargedOracle` is the base of the oracles that have a gate.
+
 Guarantee
 ---------
 `Gate.next` returns a `Charge` only if the ask is in the plan, has a turn left and is next in order;
@@ -132,7 +134,7 @@ class Gate(Generic[AnyTerms]):
             return self._next(query, ask)
 
     def _next(self, query: Query, ask: str) -> Charge:
-        planned, turn = self._turn(ask)
+        planned, turn = self._next_turn(ask)
         check_kind(query, planned)
         noise = self.terms.measure(query, planned, turn)
         self._used[ask] = turn + 1
@@ -144,8 +146,11 @@ class Gate(Generic[AnyTerms]):
         sample = None if rate is None or self._key is None else PoissonSample(rate, self._key())
         return Charge(query, planned, turn, *noise, sample, MADE_BY_THE_GATE)
 
-    def _turn(self, name: str) -> tuple[Ask, int]:
-        """The ask and the turn that would be paid for; refuses what was not priced."""
+    def _next_turn(self, name: str) -> tuple[Ask, int]:
+        """The ask of this name and the number of its next turn; refuses one that is not priced, or not next in order.
+
+        Nothing is paid and no turn is used up here.
+        """
         plan = self.terms.plan
         if name not in self._used:
             raise NotPricedError(f"the plan has no ask {name!r}; it holds {sorted(self._used)}. Add it in plan(facts).")

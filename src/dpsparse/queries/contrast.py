@@ -1,4 +1,7 @@
-r"""Contrasts of clipped slopes with all features: sums that selections rank where it is known about where columns lie.
+r"""Sums of clipped slopes times every feature, by which selections rank features.
+
+``Correlation`` clips all entries to one bound; ``IntervalContrast`` clips each column to an interval of its own, where
+it is known about where the values of the columns lie.
 
 Guarantee
 ---------
@@ -12,10 +15,6 @@ is a power of two for which a record stays within ``Lattice.record_units``. A re
 nothing counts has slope zero. Rows of a unit have whole factors within their weight of u, which sum to
 at most u.
 
-Correlations of clipped slopes with all features: sums that selections rank.
-
-Guarantee
----------
 ``Correlation``: a record adds :math:`c\,\mathrm{clip}(x, \pm e)` with :math:`|c| \le R`: coordinate
 j within :math:`R\min(B_j, e)`, norm within :math:`R\min(K_2, e\sqrt d)`; :math:`c` and the clipped
 row are whole numbers. Its movements are twice these when a record is replaced and once when one is

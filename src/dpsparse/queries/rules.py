@@ -1,4 +1,8 @@
-"""How queries are answered: for each type its sensitivity, which is public, and its part, made where the rows are."""
+"""How queries are answered: for each type its sensitivity, which is public, and its part, made where the rows are.
+
+Rules of sums and choices are filled in by the files that are imported here. Minimisers are no sums: their rules are in
+this file, and their proofs in `queries.minimisers`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-r"""One bounded number from each row: the loss of a model's prediction, or just that the row is there.
+r"""Sums of bounded numbers from each record.
+
+They count records, clipped values and cells that were not understood, and average losses on validation data.
 
 Guarantee
 ---------
@@ -8,24 +10,16 @@ Guarantee
   a record is replaced, and by at most B when one is added or removed.
 * ``Count``: a record adds 1, so the sum moves by 1 when one is added or removed. When one is
   replaced it does not move; it is priced like the other, since no answer may have noise zero.
-
-How much of the rows was clipped.
-
-Guarantee
----------
-A record adds three numbers in [0, 1], truncated to whole units, or nothing if it is absent. Two
-records differ by at most 1 in each of them, so the sums move by at most :math:`\sqrt3` in l2 norm
-and by 1 in each coordinate, whether a record is replaced, added or removed.
-
-How many cells of each column were not understood.
-
-Guarantee
----------
-A record adds one bit for each of the m declared columns, or nothing if it is not in the part that
-is asked: a vector of the box :math:`[0, 1]^m`, to which `bounds` clips it. Two such vectors differ by
-at most 1 in each of m coordinates, so the sums move by at most :math:`\sqrt m` in l2 norm and by 1 in
-each coordinate, whether a record is replaced, added or removed. A record without a usable target
-still says which of its cells were not understood: that is what the query counts.
+* ``ClippedShare``, how much of the rows was clipped: a record adds three numbers in [0, 1], truncated to
+  whole units, or nothing if it is absent. Two records differ by at most 1 in each of them, so the sums move
+  by at most :math:`\sqrt3` in l2 norm and by 1 in each coordinate, whether a record is replaced, added or
+  removed.
+* ``Unread``, how many cells of each column were not understood: a record adds one bit for each of the m
+  declared columns, or nothing if it is not in the part that is asked: a vector of the box
+  :math:`[0, 1]^m`, to which `bounds` clips it. Two such vectors differ by at most 1 in each of m
+  coordinates, so the sums move by at most :math:`\sqrt m` in l2 norm and by 1 in each coordinate, whether a
+  record is replaced, added or removed. A record without a usable target still says which of its cells were
+  not understood: that is what the query counts.
 """
 
 from __future__ import annotations

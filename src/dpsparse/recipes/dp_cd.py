@@ -129,7 +129,7 @@ class DPCD(PrivateRecipe):
         )
 
     def solver(self, facts: Facts, budget: Budget) -> RandomCD:
-        """The loop with the rules of the docstring."""
+        """The loop for these facts and this budget; the class docstring says what None in a parameter means."""
         if budget.delta == 0:
             raise BudgetError("dp_cd protects by Gaussian noise, which needs delta > 0; dp_gcd also takes delta = 0.")
         squares = column_squares(facts, budget, self.curvature)

@@ -48,5 +48,5 @@ class DPFedGDHT(PrivateRounds):
     name: ClassVar[str] = "dp_fedgd_ht"
 
     def solver(self, facts: Facts, budget: Budget) -> FedHT:
-        """The loop with the rules of the docstring."""
+        """The loop for these facts and this budget."""
         return self.loop(facts, budget, None, every_row=True)

@@ -67,5 +67,5 @@ class DPFedSGDHT(PrivateRounds):
         check_batch(self.batch_size, "batch_size")
 
     def solver(self, facts: Facts, budget: Budget) -> FedHT:
-        """The loop with the rules of the docstring."""
+        """The loop for these facts and this budget; the class docstring says what None in a parameter means."""
         return self.loop(facts, budget, self.batch_size, every_row=False)

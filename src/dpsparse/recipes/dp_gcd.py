@@ -180,7 +180,7 @@ class DPGCD(PrivateRecipe):
         )
 
     def solver(self, facts: Facts, budget: Budget) -> GreedyCD:
-        """The loop with the rules of the docstring."""
+        """The loop for these facts and this budget; the class docstring says what None in a parameter means."""
         squares = column_squares(facts, budget, self.curvature)
         seen = signal(facts, squares, budget, math.sqrt(budget.as_rho())) / math.log(max(facts.dimension, 3))
         residual = (

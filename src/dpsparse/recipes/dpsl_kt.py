@@ -189,7 +189,7 @@ class DPSLKT(PrivateRecipe):
         )
 
     def solver(self, facts: Facts, budget: Budget) -> KnowledgeTransfer:
-        """Teacher and student with the rules of the docstring."""
+        """Teacher and student for these facts and budget; the class docstring says what None in a parameter means."""
         require_convex(facts, self.name)
         s = min(self.sparsity or facts.sparsity or default_sparsity(facts, budget, peel=True), facts.cap)
         many = min(

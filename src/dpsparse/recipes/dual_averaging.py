@@ -146,7 +146,7 @@ class DualAveraging(PrivateRecipe):
         return low_intercept(shown)
 
     def solver(self, facts: Facts, budget: Budget) -> Loop:
-        """The loop with the rules of the docstring."""
+        """The loop for these facts and this budget; the class docstring says what None in a parameter means."""
         rule = AveragingRule.of(facts)
         d = facts.n_features
         few = facts.sparsity is not None and facts.sparsity < d / 4

@@ -55,7 +55,7 @@ class FedSGDHT(Baseline):
         check_batch(self.batch_size, "batch_size")
 
     def solver(self, facts: Facts) -> FedHT:
-        """The loop on exact gradients, with the rules of the docstring."""
+        """The loop on exact gradients; the class docstring says what None in a parameter means."""
         step = self.step_size or 1.0 / (facts.curvature * facts.norm_bound**2 + facts.penalty.l2)
         size = self.batch_size or max(0.5 * facts.n_rows, STEPS.whole.fewest_rows)
         local = SGD(

@@ -56,7 +56,7 @@ class GCD(Baseline):
             raise ValueError(f"rule must be one of {', '.join(RULES)}, got {self.rule!r}.")
 
     def solver(self, facts: Facts) -> GreedyCD:
-        """The loop on exact gradients, with the rules of the docstring."""
+        """The loop on exact gradients; the class docstring says what None in a parameter means."""
         bounds = np.r_[facts.half_widths**2, [facts.intercept**2] * facts.free]
         return GreedyCD(
             rule=self.rule,

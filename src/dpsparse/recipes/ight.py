@@ -62,7 +62,7 @@ class IGHT(Baseline):
         check_positive(self.radius, "radius")
 
     def solver(self, facts: Facts) -> Solver:
-        """The loop on exact gradients, with the rules of the docstring."""
+        """The loop on exact gradients; the class docstring says what None in a parameter means."""
         step = self.step_size or 1.0 / (facts.curvature * facts.norm_bound**2 + facts.penalty.l2)
         loop = IHT(
             sparsity=facts.cap,

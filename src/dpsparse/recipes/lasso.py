@@ -53,7 +53,7 @@ class Lasso(Baseline):
         check_positive(self.tol, "tol")
 
     def solver(self, facts: Facts) -> AcceleratedProximal:
-        """The loop on exact gradients, with the rules of the docstring."""
+        """The loop on exact gradients."""
         penalty = facts.penalty
         if not penalty.active:
             unit = facts.target.spread

@@ -136,26 +136,26 @@ class LDPIHT(PrivateRecipe):
         )
 
     def solver(self, facts: Facts, budget: Budget) -> IHT:
-        """The loop with the rules of the docstring."""
+        """The loop for these facts and this budget; the class docstring says what None in a parameter means."""
         paced = self.step_size is None
-        rounds = theory_steps(facts.n_rows, facts.dimension, report_epsilon(budget), up=False)
-        steps = self.steps or min(ROUNDS * min(10, rounds) if paced else min(10, rounds), facts.n_rows)
+        theory_rounds = min(10, theory_steps(facts.n_rows, facts.dimension, report_epsilon(budget), up=False))
+        steps = self.steps or min(ROUNDS * theory_rounds if paced else theory_rounds, facts.n_rows)
         if steps > facts.n_rows:
             raise ValueError(
                 f"{steps} steps need at least as many people, since each speaks once; there are {facts.n_rows}."
             )
         clip = self.clip or self._residual(facts) * facts.norm_bound
         s = min(self.sparsity or facts.sparsity or self.clear_features(facts, budget, clip, min(steps, 10)), facts.cap)
-        times = 2 if facts.target.classes else 3
-        longest = times * facts.n_features / (facts.curvature * facts.norm_bound**2)
+        newton_multiple = 2 if facts.target.classes else 3
+        longest_step = newton_multiple * facts.n_features / (facts.curvature * facts.norm_bound**2)
         noise, rows = vectors(self.mechanism, self.seed)
-        ramp = 1 - np.arange(steps) / steps if self.decay and not paced else np.ones(steps)
-        sizes = ramp * (self.step_size or self.path(facts, budget, clip, s) / steps)
+        decay = 1 - np.arange(steps) / steps if self.decay and not paced else np.ones(steps)
+        sizes = decay * (self.step_size or self.path(facts, budget, clip, s) / steps)
         return IHT(
             sparsity=s,
             step_sizes=tuple(float(v) for v in sizes),
             clip=Clip(clip),
-            step_rule=PacedSteps(longest, falls=self.decay) if paced else FixedSteps(),
+            step_rule=PacedSteps(longest_step, falls=self.decay) if paced else FixedSteps(),
             ridge=facts.penalty.l2,
             radius=self.radius,
             rows=rows,

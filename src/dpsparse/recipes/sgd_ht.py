@@ -57,7 +57,7 @@ class SGDHT(Baseline):
         check_schedule(self.batch_size, self.steps)
 
     def solver(self, facts: Facts) -> Solver:
-        """The loop on exact gradients, with the rules of the docstring."""
+        """The loop on exact gradients; the class docstring says what None in a parameter means."""
         step = self.step_size or 1.0 / (facts.curvature * facts.norm_bound**2 + facts.penalty.l2)
         sizes = self.batch_size
         if sizes is None:

@@ -141,7 +141,7 @@ class TwoStage(PrivateRecipe):
         return cls(selection=0.5, clip=lipschitz, row_clip=row_norm, ridge=ridge / n_rows)
 
     def solver(self, facts: Facts, budget: Budget) -> SelectMinimise:
-        """Both stages with the rules of the docstring."""
+        """Both stages for these facts and this budget; the class docstring says what None in a parameter means."""
         require_convex(facts, self.name)
         s = min(facts.sparsity or default_sparsity(facts, budget, peel=True), facts.n_features)
         rho = budget.as_rho()

@@ -1,8 +1,7 @@
 """What a report says, gathered as plain values.
 
-What an attacker can at most learn, as numbers and pictures.
-
-The curve is that of `dpsparse.core.attacker.least_missed`.
+It includes the most that an attacker can learn, as numbers and pictures, from the trade-off curve of
+`dpsparse.core.attacker.least_missed`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""A guarantee as a picture: what an attacker can at most learn."""
+"""A guarantee as a picture: the most that an attacker can learn.
+
+`axes_at` opens the axes that this picture and others of the package are drawn on. Needs the extra `plots`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Blocks: some rows as whole numbers of the lattice, clipped and silent."""
+"""Blocks: some rows as whole numbers of the lattice, clipped, without any message about a value.
+
+`clip_and_quantise` makes them; `clipped_parts` measures how far raw records are beyond the declared bounds, where a
+user pays to know it.
+"""
 
 from __future__ import annotations
 

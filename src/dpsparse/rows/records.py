@@ -2,11 +2,11 @@ r"""What a user brings: arrays, sparse matrices or frames, read block by block a
 
 Guarantee
 ---------
-After the shape is known nothing here raises, warns or prints because of a value. A cell that is no
+After the shape is known nothing here but `refuse_missing` raises, warns or prints because of a value. A cell that is no
 number becomes NaN, and so the record is ignored (`clip_and_quantise`): a text, a Python
 integer of 400 digits, a missing value. Messages of numpy, pandas or polars, which quote cells,
-never pass. `has_missing` says whether there is such a cell; an estimator that refuses them says so
-as its own, public choice, which no guarantee covers.
+never pass. The one exception is `refuse_missing`, which an estimator calls where the user chose to refuse such
+cells: it raises because of a value, always in the same words, and no guarantee covers that choice.
 """
 
 from __future__ import annotations

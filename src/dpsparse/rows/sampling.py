@@ -1,23 +1,21 @@
-r"""Who takes part: decided for each row by a key and the row's number, wherever the row is.
+r"""Which rows answer a query: a Poisson sample of them, or one part of a partition.
+
+Both are decided for each row by a secret key and the row's number or the id of its unit, wherever the row is stored.
 
 Guarantee
 ---------
-Row i has the i-th 64-bit word of AES-128 in counter mode under a fresh key. It takes part if its
-word is below :math:`\lfloor 2^{64}\,\text{rate}\rfloor`: with probability at most the rate, and
+**Poisson sample** (`PoissonSample`). Row i has the i-th 64-bit word of AES-128 in counter mode under a fresh key. It
+takes part if its word is below :math:`\lfloor 2^{64}\,\text{rate}\rfloor`: with probability at most the rate, and
 less than it by at most :math:`2^{-64}`, independently of the data and of all other rows. Words are
 found by number, so that every partition of the rows draws alike.
 
-Which part a row is in: decided by a key and the row's number, or by a key and the id of its unit.
-
-Guarantee
----------
-Row i is in the first part if its word under the key (see `draws`) is below
+**Two parts** (`DataSplit`). Row i is in the first part if its word under the key is below
 :math:`\lfloor 2^{64}\,p\rfloor`, and in the second if it is not: in exactly one of them,
 independently of its content and of all other rows. Where units are given, the word is the keyed
 BLAKE2b hash of the id's digest in the place of that of the number: the same for all rows of a unit, a
 function of key and id alone, and nothing that comes or goes elsewhere changes it. To a part the
-records of the other are absent, like records without a target: `clip_and_quantise` makes them count
-as nothing in every answer, on every host. No number of rows leaves this file.
+records of the other are absent, like records without a target: `clip_and_quantise` makes every answer ignore
+them, on every host. No number of rows leaves this file.
 """
 
 from __future__ import annotations

@@ -1,16 +1,13 @@
-"""Blocks whose rows are read from a scratch file when they are asked for.
+"""Rows that are read from a scratch file, a few at a time, for hosts that do not hold all rows in memory.
 
 Guarantee
 ---------
-A block is read as it was sanitised, no matter what was read before it and who still reads other rows.
+**Blocks** (`ScratchBlock`). A block is read as it was sanitised, no matter what was read before it and who still
+reads other rows.
 
-Rows unit by unit that are read some at a time, for hosts that do not hold all of them.
-
-Guarantee
----------
-Rows come in the order of `Units`, that of rows which are grouped in memory, so that blocks which are
-cut at first rows of units hold whole units, and every sum has the same bytes. Which row goes where
-follows from ids alone. A row is given as its source gives it.
+**Rows unit by unit** (`GroupedRows`). Rows come in the order of `Units`, that of rows which are grouped in
+memory, so that blocks which are cut at first rows of units hold whole units, and every sum has the same bytes.
+Which row goes where follows from ids alone. A row is given as its source gives it.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ CHUNK = 2**14
 def discrete_gaussian(
     total: NDArray[np.int64], scale: float | NDArray[np.float64], randomness: Randomness
 ) -> NDArray[np.float64]:
-    r"""Add noise from the discrete Gaussian on the integers, sampled exactly.
+    r"""Add noise from the discrete Gaussian on the integers, sampled exactly by rejection.
 
     Parameters
     ----------
@@ -96,15 +96,16 @@ def discrete_gaussian(
     generator = randomness.generator()
     noise = np.empty(total.size)
     scales = np.broadcast_to(np.asarray(scale, dtype=float), total.shape).ravel() if np.ndim(scale) else None
-    one = np.array([scale], dtype=float) if scales is None else np.zeros(0)
-    left = np.arange(total.size)
-    while left.size:
+    shared_scale = np.array([scale], dtype=float) if scales is None else np.zeros(0)
+    pending = np.arange(total.size)
+    while pending.size:
         rejected = []
-        for start in range(0, left.size, CHUNK):
-            some = left[start : start + CHUNK]
-            noise[some], accepted = _proposals(some.size, one if scales is None else scales[some], generator)
-            rejected.append(some[~accepted])
-        left = np.concatenate(rejected)
+        for start in range(0, pending.size, CHUNK):
+            chunk = pending[start : start + CHUNK]
+            sigma = shared_scale if scales is None else scales[chunk]
+            noise[chunk], accepted = _proposals(chunk.size, sigma, generator)
+            rejected.append(chunk[~accepted])
+        pending = np.concatenate(rejected)
     noise += total.ravel()
     return noise.reshape(total.shape)
 

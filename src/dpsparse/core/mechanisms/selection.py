@@ -13,17 +13,13 @@ float difference is right to :math:`2^{-53}` of itself. Noise in floats adds few
 and a logarithm of 32 units need 35; the logarithm of an E within a part x of itself is off by at
 most 2x for x up to 1/2.
 
-Which of many candidates can be among the best: their first random bits tell.
+**Few candidates need all their noise** (`draw_candidates`). The noise of a candidate is a monotone function of
+one uniform number W (`lazy`). Of W the first eight bits, a byte, are drawn for everybody. Take a level c and a
+part t/256. Anyone who has a score of at most c and a byte outside the t extreme ones has noise of at most z,
+the noise at the edge of that part; so a noisy score of at most :math:`L = c + b z`. If `count` others are
+surely above L, nobody else is among the best, and further bits are drawn for those others alone: some thousands
+of a million.
 
-The noise of a candidate is a monotone function of one uniform number W (`lazy`). Of W the first
-eight bits, a byte, are drawn for everybody. Take a level c and a part t/256. Anyone who has a score of
-at most c and a byte outside the t extreme ones has noise of at most z, the noise at the edge of
-that part; so a noisy score of at most :math:`L = c + b z`. If `count` others are surely above L,
-nobody else is among the best, and further bits are drawn for those others alone: some thousands of
-a million.
-
-Guarantee
----------
 The selection is the one that the *real* noise of all candidates leads to: bits that are not drawn
 cannot change it, and bits that were drawn are kept. So the joint law of the selected indices and of
 their order is exactly that of the method that draws all noise, for any scores, ties included; the

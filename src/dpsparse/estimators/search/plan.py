@@ -1,8 +1,7 @@
-r"""What a search will cost and what each of its runs gets, before anything is read.
+r"""What a search will cost and what each of its runs may spend, before anything is read.
 
-How much each run of a search may cost: the most that the delta curves of its candidates allow.
-
-Every candidate is priced at one :math:`\rho` of zCDP. The search is charged by a curve that all
+`SearchPlan` shows both. `dearest_plan` finds the most that each run may cost, which is what the delta curves of the
+candidates allow. Every candidate is priced at one :math:`\rho` of zCDP. The search is charged by a curve that all
 candidates are known to keep:
 
 * the exact Gaussian curve, where every candidate was seen to be Gaussian;

@@ -2,7 +2,8 @@
 
 Nothing is fetched unless ``fetch=True``. Files as LIBSVM publishes them are checked by their
 published shape, npz files by their SHA-256. Stand-ins are never taken silently: a loader gives the
-data that it is named after, or says what is missing.
+data that it is named after, or says what is missing. `folds` and `halves` split rows, and `load_mnist` reads digits
+as images.
 """
 
 from __future__ import annotations

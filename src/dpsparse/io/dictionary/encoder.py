@@ -1,11 +1,9 @@
-"""Tables as rows of numbers, for scikit-learn.
+"""Tables as rows of numbers, for scikit-learn (`TableEncoder`), and the same encoding as an ONNX graph (`encoding`).
 
-The encoding of a dictionary as an ONNX graph of typed columns.
-
-Numbers, dates (days since 1970-01-01) and truth values (0 or 1) come in as doubles, with NaN for a
-gap; labels as texts spelled as in the dictionary, with the empty text for a gap. How a cell of text
-is written (formats of dates, decimal marks, codes for missing, the case of letters) is not part of
-the graph: that is a task for the reader of the file.
+The graph has one typed input for each column. Numbers, dates (days since 1970-01-01) and truth values (0 or 1)
+come in as doubles, with NaN for a gap; labels as texts spelled as in the dictionary, with the empty text for a
+gap. How a cell of text is written (formats of dates, decimal marks, codes for missing, the case of letters) is
+not part of the graph: that is a task for the reader of the file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Logistic loss."""
+"""Losses for classes: logistic loss for two, softmax loss for more."""
 
 from __future__ import annotations
 

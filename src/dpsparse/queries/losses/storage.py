@@ -1,4 +1,7 @@
-"""Losses as plain values, for model files."""
+"""Losses by name and as plain values.
+
+`named_loss` reads a name such as ``huber:threshold=0.5``; `stored_loss` and `restored_loss` serve model files.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""The minimiser of a clipped, regularised, tilted sum of losses, with a certificate.
+r"""The minimiser of a clipped, regularised, tilted sum of convex losses, with a certificate.
 
 .. math:: J(\theta) = \sum_i \Psi_i(\langle x_i, \theta\rangle) + \tfrac\lambda2\|\theta\|^2 + \langle b, \theta\rangle,
           \qquad \Psi_i'(m) = \mathrm{clip}\bigl(\phi'(m, y_i),\, \pm\min(R, L/\|x_i\|)\bigr)
@@ -18,6 +18,11 @@ would have to be hidden: that it happens could tell neighbours apart.) Problems 
 condition is beyond `CONDITION` are refused before anything is charged: rounding, and the number of
 those steps, grow with it.
 
+*Which losses* (`convex`). A minimiser is only as stable as its loss is convex and smooth, so here, unlike in a
+gradient sum, a wrong bound would break a guarantee. Hence only losses of this package are taken, by their exact type
+(`dpsparse.losses.proven`): their slope, its derivative and the bound on that are constants of the
+class, which no argument changes.
+
 *Any number of rows.* :math:`\tau` and the condition count n rows, the public number. Under
 add-remove more may be present, and rounding could then keep the search from its tolerance. So a
 minimiser uses the first n records that are present, in the order of the rows, and no others
@@ -32,13 +37,6 @@ References
 ----------
 Nesterov, Introductory Lectures on Convex Optimization, 2004, Theorem 2.2.3: constant-step scheme
 III.
-
-Losses whose minimisers have a stability proof: convex, with a slope and a curvature that are bounded for sure.
-
-A minimiser is only as stable as its loss is convex and smooth, so here, unlike in a gradient sum, a
-wrong bound would break a guarantee. Hence only losses of this package are taken, by their exact type
-(`dpsparse.losses.proven`): their slope, its derivative and the bound on that are constants of the
-class, which no argument changes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""A study of one's own recipe on one's own data.
+"""A study of a user's own recipes on a user's own data, scored on held-out rows.
 
-How wrong predictions are on held-out data, and whether probabilities are what they say.
-
-Error and AUC do not change when every log-odds is doubled; deviance, slope and shift do.
+Scores say how wrong predictions are, and whether predicted probabilities are calibrated. Error and AUC do not
+change when every log-odds is doubled; deviance, slope and shift do.
 
 * **deviance**: the log-loss over that of predicting the class shares; for numbers, the mean squared error over the
   variance. 1 is the constant.
@@ -218,7 +217,8 @@ class OwnData:
     def run(self, cell: Cell) -> dict[str, float]:
         """Split, fit, and measure on the rows that were held out.
 
-        Deviance, slope and shift are those of `scores`; a model whose predictions are all equal has no slope.
+        Deviance, slope and shift are explained at the top of this file; a model whose predictions are all equal
+        has no slope.
         """
         table = _table(self.data, self.target)
         order = np.random.default_rng(cell.seed).permutation(table.X.shape[0])

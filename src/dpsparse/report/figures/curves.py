@@ -1,4 +1,7 @@
-"""The figures that papers show, from results of studies and from released coefficients."""
+"""The figures that papers show, from results of studies and from released coefficients.
+
+Each is made of `Panel`s of `Line`s; `save` writes files that do not change from run to run.
+"""
 
 from __future__ import annotations
 

@@ -19,12 +19,12 @@ from ..records import Records
 from ..shard import Shard, build_shards
 from .base import Total, check_units
 
-#: Entries of rows from which on freed space is given back: below, a heap is not worth looking at.
+#: Entries (rows times features) from which on freed memory is returned: for fewer it does not pay.
 LARGE = 2**24
 
 
 def give_back(facts: Facts) -> None:
-    """Give the space of freed rows back to the system.
+    """Return the memory of freed rows to the operating system, after a fit of many entries on Linux.
 
     The C library of Linux keeps blocks below 32 MB that lie under anything allocated later: of
     20,000 x 5,000 rows 214 MB stayed after a fit.

@@ -1,24 +1,23 @@
-"""Charges on their way to where rows are: one message, in which vectors of zeros take no space.
+"""What the driver and the workers of a cluster send each other to ask rows, and to check which rows they are.
+
+`Message` is a charge on its way to the rows, in which vectors of zeros take no space. `checksum` is the digest of
+a part of the rows, by which a part that is read again is compared with the part that was read first.
 
 Guarantee
 ---------
-What is read is what was written, bit for bit: an array is sent as places and values only where
+**Messages.** What is read is what was written, bit for bit: an array is sent as places and values only where
 everything else is the bits of zero. What is needed for noise alone stays here: sensitivities of
 single coordinates, and units and steps that differ by coordinate.
 
-Marks of parts of rows on a cluster: whether a part that is read again is the one that was looked at.
-
-Guarantee
----------
-Targets are coded once, by the driver, from the first reading of a part; rows are read again for
+**Checksums.** Targets are coded once, by the driver, from the first reading of a part; rows are read again for
 every host, and for the two parts of a plan. Row i of a later reading must be row i of the first:
 else the features of one record meet the target of another, or a record is dealt to both parts of a
-plan, and one record has the weight of two. A mark is a keyed digest of rows and targets in their
-order. Rows that come in another order, or are other rows, have another mark but with probability
+plan, and one record has the weight of two. A checksum is a keyed digest of rows and targets in their
+order. Rows that come in another order, or are other rows, have another checksum but with probability
 below :math:`2^{-100}`, and are refused.
 
-A file is marked by its size and the time at which it was written, and is not read for it: anyone who
-changes a file and its time back is beyond this check.
+The checksum of a file is made of its size and the time at which it was written, and the file is not read for it:
+a file that was changed and given its old time and size is not detected.
 """
 
 from __future__ import annotations

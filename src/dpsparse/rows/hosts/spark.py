@@ -180,15 +180,18 @@ class SparkEngine:
         return [pickle.loads(row.content) for row in found]
 
     def hold(self, order: BuildSpec, own: Sequence[PartSpec], tell: Tell | None) -> SparkHolding:
-        """Build every part and cache it."""
+        """Start to cache every part on the executors: they build it from the spec of all parts and from its own.
+
+        `own` is in the order of the parts; the engine knows them by the numbers of their partitions.
+        """
         from pyspark import StorageLevel
 
         context = self._frame.sparkSession.sparkContext
         shared = context.broadcast(order)
-        orders = context.broadcast({partition: own[place] for partition, place in self._numbers.items()})
-        rows = self._frame.mapInArrow(partial(built, self._reader, shared, orders), SCHEMA)
+        by_partition = context.broadcast({partition: own[part] for partition, part in self._numbers.items()})
+        rows = self._frame.mapInArrow(partial(built, self._reader, shared, by_partition), SCHEMA)
         stored = rows.rdd.map(content_of).persist(StorageLevel.MEMORY_AND_DISK)
-        holding = SparkHolding(stored, shared, orders)
+        holding = SparkHolding(stored, shared, by_partition)
         if tell is not None:
             tell(1.0)
         return holding

@@ -61,7 +61,7 @@ def state_run(
 
 
 def statement_without_noise(about: SiteSummary, n_rows: int) -> Statement:
-    """A statement of models that were sent or kept without noise."""
+    """The statement of a run without noise: it guarantees nothing, and says so."""
     caveat = "no privacy: this model was made without noise, and must not be released"
     return statement_of_nothing(
         recipe=about.recipe,

@@ -169,7 +169,7 @@ class Server(SiteCoordinator[Protocol, SparseLinear]):
                 "site_privacy adds the server's noise to exact models of sites: use recipe='fedsgd_ht' for it."
             )
         unit = ROWS if private else NOTHING if site_privacy is None else SITES
-        radius = _radius(self._prepared, self._loop) if site_privacy is None else site_privacy.clip
+        radius = _largest_change(self._prepared, self._loop) if site_privacy is None else site_privacy.clip
         protocol = Protocol.of(
             self._prepared, names, tuple(shares.values()), unit, radius, sites_per_unit=sites_per_unit, nonce=nonce
         )
@@ -247,16 +247,15 @@ def _prepare(request: FitRequest, n_rows: int, n_features: int, sparse: bool) ->
     return prepared
 
 
-def _radius(prepared: FitPlan, loop: FedHT) -> float:
-    r"""A norm that an honest site exceeds only by chance in a round, and then holds itself to.
+def _largest_change(prepared: FitPlan, loop: FedHT) -> float:
+    r"""Bound on the l2 norm of the change that a site reports in a round; the server refuses longer reports.
 
-    Twice the path times clip and noise.
-
-    A round of steps that together are :math:`P` long along answers of norm at most :math:`C` and
-    noise of standard deviation :math:`\sigma` in each of D coordinates moves a model by at most
-    :math:`P(C + \sigma(\sqrt D + 6))`, but for a chance of :math:`e^{-18}` for each answer
-    (concentration of Gaussian norms) and for batches above their mean, for which it is doubled.
-    Where nothing is private there is no honest bound.
+    Let the step sizes of a round sum to :math:`P`, the clipped gradients have norm at most :math:`C`, and the
+    noise standard deviation :math:`\sigma` in each of D coordinates. The round then changes a model by at most
+    :math:`P(C + \sigma(\sqrt D + 6))`, except with probability :math:`e^{-18}` for each gradient (concentration
+    of Gaussian norms). The bound is doubled for samples with more rows than expected. A site whose change is
+    longer projects it onto this norm. Several models together change by the root of their number times as much.
+    Where nothing is private there is no such bound.
     """
     if prepared.priced is None:
         return LARGEST_BOUND

@@ -1,4 +1,7 @@
-"""The server: it has no row. It asks, checks reports, adds them up, and makes the model."""
+"""The server: it has no row. It asks, checks reports, adds them up, and makes the model.
+
+`Saved` is its state between two messages: what came in, round by round, and nothing that can be computed from it.
+"""
 
 from __future__ import annotations
 

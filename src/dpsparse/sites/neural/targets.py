@@ -1,4 +1,8 @@
-"""Losses of networks, and rows as tensors; silent about every value."""
+"""Losses, rows and starting weights of neural networks.
+
+Losses by name, rows as tensors without any message about a value, the convolutional network of the paper, and a start
+with few nonzero parameters.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-r"""PrivUnit: the randomiser for a vector in an l2 ball."""
+r"""PrivUnit: the randomiser for a vector in an l2 ball.
+
+`Span` is an orthonormal basis of the span of a few unit vectors, from their inner products alone. Simulations draw the
+sum of many reports in it, without the single reports.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@ r"""Coins whose probability is exactly what a price allows.
 A float uniform is a multiple of :math:`2^{-53}`. A coin ``uniform < p`` with p such a multiple has
 probability p to the last bit, so rounding p towards privacy makes a randomiser exactly as private
 as it says.
+
+Randomisers of vectors also share `polar`, which splits a vector into its direction and its length.
 """
 
 from __future__ import annotations
