@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from dpsparse.cli import main
-from dpsparse.core.log import printable
+from dpsparse.core.printable import printable
 
 TITLE = "\x1b]0;title\x07"
 NAMES = (TITLE, "\u202egpj.exe", "a\x9bb", "b\u2028c")

@@ -17,7 +17,7 @@ from dpsparse import Ledger, PrivateSearch, RowNormalizer, SparseClassifier, mak
 from dpsparse.cli import main
 from dpsparse.core import RepeatedFitWarning
 from dpsparse.core.curves import ORDERS, gaussian_epsilon, renyi_epsilon
-from dpsparse.estimators.linear import FitCost, together
+from dpsparse.estimators.repeated_fits import FitCost, together
 from dpsparse.report import report_of_file
 
 RNG = np.random.default_rng(0)

@@ -20,7 +20,7 @@ class Refusal(click.ClickException):
 
     def format_message(self) -> str:
         """The message, with characters of names escaped that could steer a terminal."""
-        from ..core.log import printable
+        from ..core.printable import printable
 
         return printable(super().format_message())
 

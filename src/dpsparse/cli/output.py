@@ -20,7 +20,7 @@ SQLITE = b"SQLite format 3\0"
 
 def echo(text: object = "", err: bool = False, nl: bool = True) -> None:
     """Print text; characters of names that could steer a terminal are escaped."""
-    from ..core.log import printable
+    from ..core.printable import printable
 
     click.echo(printable(str(text)), err=err, nl=nl)
 

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from ..core.errors import DataError
 from ..rows.hosts import ClusterRows, clusters
+from ..rows.hosts.checksums import file_stamp
 from ..rows.hosts.cluster_rows import gather_arrays
-from ..rows.hosts.message import file_stamp
 from ..rows.hosts.worker import RawPart, Rows
 from .columns import encoded_blocks, header
 from .dictionary import Dictionary, TableEncoder, Target

@@ -1,11 +1,10 @@
 """The ledger: a durable budget that many fits on one dataset share.
 
-Also citations of its entries, which model files hold and a ledger confirms, and its content as an HTML table.
+Also citations of its entries, which model files hold and a ledger confirms.
 """
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -20,6 +19,7 @@ from .charging import Request, charge, present
 from .check import Verified, check_chain, former_hashes
 from .entries import Amount, Bills, Entry, odometer_of, read_entries, spent_of
 from .names import dataset_name, label_text, refuse_likeness, run_name
+from .page import ledger_content
 from .postgres import PostgresStore
 from .reservation import Reservation
 from .sqlite import SqliteStore
@@ -411,26 +411,3 @@ class Ledger:
     def _state_and_bills(self, dataset: str) -> tuple[State, Bills]:
         name = dataset_name(dataset)
         return self._store().read(lambda chain: (latest(chain, name), Bills.of(chain, name)))
-
-
-HEAD = "".join(f"<th>{word}</th>" for word in ("dataset", "total", "used", "left", "entries"))
-
-
-def ledger_content(ledger: Ledger) -> str:
-    """All datasets of a ledger; where it cannot be read, its name and why. Addresses are shown without passwords."""
-    name = html.escape(repr(ledger))
-    try:
-        rows = [
-            (
-                dataset,
-                ledger.total(dataset),
-                ledger.spent(dataset),
-                ledger.remaining(dataset),
-                len(ledger.entries(dataset)),
-            )
-            for dataset in ledger.datasets()
-        ]
-    except LedgerError as error:
-        return f"<div><p>{name}</p><p>{html.escape(str(error))}</p></div>"
-    body = "".join(f"<tr>{''.join(f'<td>{html.escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<div><p>{name}</p><table><tr>{HEAD}</tr>{body}</table></div>"

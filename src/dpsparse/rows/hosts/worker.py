@@ -32,9 +32,10 @@ from ..margins import row_margins
 from ..records import Records, has_missing, suppress_messages
 from ..row_bounds import RowBounds
 from ..shard import Shard, build_shards
+from .checksums import checksum
 from .disk import DiskHost
 from .memory_budget import memory_needed
-from .message import Message, checksum
+from .message import Message
 from .partial import CHANGED, PartialSum, add_up
 
 UNREAD = (
