@@ -169,7 +169,9 @@ BY_DEVIANCE = partial(own.dpgd, by="deviance")
 METHODS: Mapping[str, Method] = {
     "dpsparse auto": Method(_ours(), text=True),
     "dpsparse curves": Method(_ours(shapes="auto")),
-    "dpsparse auto, add-remove": Method(_ours(adjacency="add-remove"), text=True, adjacency="add-remove"),
+    "dpsparse auto, add-remove": Method(
+        _ours(adjacency="add-remove"), text=True, data=(*SOME, TEXT), seeds=5, adjacency="add-remove"
+    ),
     "DP-EBM": Method(_told("interpret"), adjacency="add-remove"),
     "DP-EBM, replace-one": Method(_told("interpret", at_replace_one)),
     "DP-GD, tuned on the test rows": Method(_own(BY_DEVIANCE), text=True, tuned=True),
