@@ -79,7 +79,10 @@ class Comparison:
         except (ValueError, RuntimeError, ArithmeticError, np.linalg.LinAlgError):
             return {"failed": 1.0}
         found = scores(lambda _: predicted, ask.table)
-        kept = {"error": found["wrong"], **{name: found[name] for name in ("deviance", "slope", "shift") if name in found}}
+        kept = {
+            "error": found["wrong"],
+            **{name: found[name] for name in ("deviance", "slope", "shift") if name in found},
+        }
         if ask.table.kind == "classification":
             kept["auc"] = 1 - found["main"]
         if "slope" in kept:
