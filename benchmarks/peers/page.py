@@ -27,7 +27,7 @@ HEAD = """<!-- Made by python -m benchmarks.peers --page from benchmarks/results
 
 # Comparison with other libraries
 
-All methods get the same splits of the same {tables} public tables ({records}), a quarter of each held out, with the same public bounds of columns and targets. δ is {delta:g}. Splits: {splits}.
+All methods get the same splits of the same {tables} public tables ({records}), a quarter of each held out, and of a text (below), with the same public bounds of columns and targets. δ is {delta:g}. Splits: {splits}.
 
 ```sh
 make bench-peers                                        # every number of this page, and the picture; resumes where it was stopped

@@ -38,7 +38,7 @@ def turn(cell: Cell) -> int:
     if method.seeds < SPLITS:  # slow ones
         return 4 if method.seeds > QUICK else 6
     if cell.data == TEXT:
-        return 1 if cell.method in SHOWN and cell.seed < 10 else 5
+        return 1 if cell.method in SHOWN and cell.seed < (4 if method.tuned else 10) else 5
     if cell.data in LARGE:
         return 3 if cell.seed < 3 else 5
     return 0 if cell.seed < 4 else 2 if cell.seed < 10 else 5
