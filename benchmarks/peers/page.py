@@ -13,7 +13,7 @@ from dpsparse.report.bench.results import mean_and_error
 from .methods import METHODS
 from .rows import SOME, TEXT
 from .study import EPSILONS, PICTURE_EPSILONS, STUDY
-from .summary import LEAST_GAIN, WORTH_NAMING, Summary
+from .summary import FEW, LEAST_GAIN, WORTH_NAMING, Summary
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS, PAGE = ROOT / "benchmarks" / "results" / "peers.parquet", ROOT / "docs" / "peers.md"
@@ -54,7 +54,7 @@ PEERS = """## Who is compared
 | dpsparse auto | `SparseRegressor`, `SparseClassifier` with their defaults: a linear model |
 | dpsparse curves | the same with `shapes="auto"`: curves of the columns where the budget carries them, else the line |
 | DP-EBM | InterpretML 0.7, `DPExplainableBoostingRegressor` and `Classifier`, defaults, declared bounds (Nori et al., 2021) |
-| DP-GD, tuned on the test rows | gradient descent with clipped gradients of rows, exact Gaussian accounting; the best of 27 settings (row length, clip, path length) on the held-out data, for every split anew |
+| DP-GD, tuned on the test rows | gradient descent with clipped gradients of rows, exact Gaussian accounting; the best of 27 settings (row length, clip, path length) on the held-out data, for every split anew, so that it also has the luckiest of its noise |
 | AdaSSP | noisy sufficient statistics (Wang, 2018), our implementation; regression alone |
 | boosted AdaSSP, tuned on the test rows | gradient boosting with AdaSSP (Tang et al., 2023), our implementation with exact accounting; the best of six settings on the held-out data |
 | Opacus, tuned on the test rows | Opacus 1.6, a linear model by DP-SGD: 20 passes in 20 batches, clip 1; the best of six learning rates on the held-out data. It has no defaults for a linear model |
@@ -167,13 +167,15 @@ def calibration(found: Summary) -> Iterator[str]:
 def parts(found: Summary) -> Iterator[str]:
     """Mean part of the attainable of every method."""
     yield f"Mean over tables ± one standard error; a table counts where at least {LEAST_GAIN:.0%} of a constant's deviance can be gained, and a method that is worse than -1 (twice as bad as a constant, about) counts as -1. Tables in brackets: methods that were run on few are not to be compared by this number.\n"
-    yield f"| method | {' | '.join(f'ε = {epsilon:g}' for epsilon in EPSILONS)} |"
-    yield "|---" * (len(EPSILONS) + 1) + "|"
-    for name, method in METHODS.items():
-        values = [found.over_tables(name, epsilon) for epsilon in (EPSILONS if method.private else EPSILONS[:1])]
+    groups = [(epsilon, few) for epsilon in EPSILONS for few in (True, False)]
+    heads = [f"ε = {epsilon:g}, {'under' if few else 'from'} {FEW:,} records" for epsilon, few in groups]
+    yield f"| method | {' | '.join(heads)} |"
+    yield "|---" * (len(heads) + 1) + "|"
+    for name in METHODS:
+        values = [found.over_tables(name, epsilon, few) for epsilon, few in groups]
         cells = [f"{mean:.2f} ± {error:.2f} ({count})" if count else "" for mean, error, count in values]
         if any(cells):
-            yield f"| {name} | {' | '.join(cells)} |" if method.private else f"| {name} | {cells[0]} | {cells[0]} |"
+            yield f"| {name} | {' | '.join(cells)} |"
 
 
 def losses(found: Summary) -> Iterator[str]:

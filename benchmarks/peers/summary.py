@@ -18,6 +18,8 @@ from .study import METRIC
 
 #: Tables on which less than this part of a constant's deviance can be gained say nothing about the part that is lost.
 LEAST_GAIN = 0.02
+#: Training records that divide small tables from others.
+FEW = 1000
 #: A part of the attainable that counts as a loss worth naming.
 WORTH_NAMING = 0.05
 
@@ -93,8 +95,12 @@ class Summary:
                 found.append(Gap(data, epsilon, mine, peer, part, decided))
         return found
 
-    def over_tables(self, method: str, epsilon: float) -> tuple[float, float, int]:
-        """Mean part of the attainable, each not below -1, its standard error over tables, and how many tables there are."""
-        found = [self.part(data, method, epsilon) for data in self.data]
+    def over_tables(self, method: str, epsilon: float, few: bool) -> tuple[float, float, int]:
+        """Mean part of the attainable, each not below -1, its standard error over tables, and how many tables there are.
+
+        Of tables with `few` training records, or of the others.
+        """
+        here = [data for data in self.data if (self.mean(data, "dpsparse auto", epsilon, "rows") < FEW) == few]
+        found = [self.part(data, method, epsilon) for data in here]
         kept = [max(-1.0, value) for value in found if math.isfinite(value)]
         return *mean_and_error(kept), len(kept)
