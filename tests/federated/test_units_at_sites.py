@@ -1,6 +1,7 @@
 """Units at sites: a person is bounded at each site by itself, and the statement says at how many sites one may be."""
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from dpsparse import Ledger, SparseRegressor
 from dpsparse.core import LedgerError, PrivacyError
 from dpsparse.federated import Certificate, Grid, MessageError, Protocol, Server, Site
 from dpsparse.recipes import DPFedGDHT
+from dpsparse.sites.federated.certificate import state_federation
 from truth.sites import estimator, rows
 
 LOOP = {"rounds": 2, "local_steps": 3, "step_size": 0.8, "clip": 1.0}
@@ -75,6 +77,19 @@ def test_a_person_at_several_sites_pays_the_bills_of_the_weakest():
     assert found[2].mu == pytest.approx(np.hypot(*(serve_mu(budgets[name]) for name in ("south", "west"))), rel=1e-6)
     assert any("no more than 2 sites" in said for said in found[2].assumptions)
     assert any("at one site" in said for said in found[1].assumptions)
+
+
+def test_the_weakest_sites_are_those_with_the_least_noise_also_where_each_alone_costs_no_epsilon():
+    # at delta = 0.1 none of the sites has a positive epsilon of its own, which then orders nothing
+    budgets = {"north": 0.001, "south": 0.1, "west": 0.11}
+    server = serve(sites_per_unit=2)
+    X, y, ids = visits()
+    for name, epsilon in budgets.items():
+        site = Site(X, y, server.protocol, name=name, epsilon=epsilon, delta=0.05, units=ids)
+        server.enrol(site.certificate())
+    stated = state_federation(server.federation, server.protocol.about)
+    pairs = [server.federation.person_at(pair, stated.delta)[0] for pair in combinations(NAMES, 2)]
+    assert stated.epsilon == max(pairs) > 0.06
 
 
 def serve_mu(epsilon):

@@ -156,6 +156,12 @@ class Certificate(Document):
         if self.bill is not None and not covered(self.statement, self.bill):
             raise MessageError(f"the statement of site {self.site!r} guarantees more than its bill covers.")
 
+    @property
+    def rho_scale(self) -> float:
+        """The scale of the bill's plan, with which its cost grows at every delta; infinite without such a bill."""
+        bill = None if self.bill is None else bare_cost(self.bill)
+        return bill.rho_scale if isinstance(bill, PlanCost) else math.inf
+
     def epsilon(self, delta: float | None = None) -> float:
         """What the bill costs at `delta` (default: that of the statement), priced again; infinite without a bill."""
         return (
@@ -265,10 +271,10 @@ def state_federation(federation: Federation, about: SiteSummary) -> Statement:
     epsilon, delta, most = worst.epsilon, max(s.delta for s in found), about.sites_per_unit
     assumed = ONE_SITE
     if most > 1:
-        # bills of one plan differ in its scale alone, so those that cost most at one delta cost most at every one
+        # bills of one plan differ in its scale alone, which orders what they cost at every delta
         delta *= most
         certificates = federation.certificates
-        weakest = sorted(certificates, key=lambda name: certificates[name].epsilon(delta), reverse=True)[:most]
+        weakest = sorted(certificates, key=lambda name: certificates[name].rho_scale, reverse=True)[:most]
         epsilon, _ = federation.person_at(weakest, delta)
         assumed = SEVERAL_SITES.format(record=about.record, most=most)
     rhos, mus = sorted((s.rho for s in found), reverse=True), sorted((s.mu for s in found), reverse=True)
