@@ -275,7 +275,7 @@ def state_federation(federation: Federation, about: SiteSummary) -> Statement:
     bill, assumed = worst.bill, ONE_SITE
     if most > 1:
         # bills of one plan differ in its scale alone, which orders what they cost at every delta
-        delta *= most
+        delta = min(1.0, delta * most)
         certificates = federation.certificates
         weakest = sorted(certificates, key=lambda name: certificates[name].rho_scale, reverse=True)[:most]
         epsilon, _ = federation.person_at(weakest, delta)
