@@ -16,13 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 
 from ..accounting import PricedPlan
 from ..core import Adjacency, PrivacyError
 from ..core.facts import Facts, Vector
 from ..estimators.linear import SparseLinear
 from ..fitting import Matrix
+from ..io.scikit import clone
 from ..oracles.local import LocalNoise, person_charge
 from ..oracles.noise_info import exact_charge
 from ..queries.kinds import Gradient, PerturbedMinimum, Query, RandomizedLabels, RidgeMinimum, Select, SupportVotes
