@@ -60,6 +60,7 @@ def folder(tmp_path_factory):
         ["recipes"],
         ["ledger", "--help"],
         ["audit", "dp_ight", "--runs", "8", "--fits", "0"],
+        ["demo", "--n-rows", "300", "--n-features", "30", "--out", "demo"],
         ["fit", "rows.csv", "--target", "y", *DECLARED, "--out", "fitted.json"],
     ],
     ids=lambda command: command[0],
