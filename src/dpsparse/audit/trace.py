@@ -29,6 +29,7 @@ from ..queries.kinds import Gradient, PerturbedMinimum, Query, RandomizedLabels,
 from ..queries.losses import Loss
 from ..queries.minimisers import ridge_minimum, ridge_spec
 from ..queries.rules import CHOICES, SUMS, contributions, measure, score_sensitivity, scores_of
+from ..queries.sensitivity import Integers
 from ..rows.hosts import MemoryHost
 from ..rows.single_records import private_targets
 from .laws import LawBroken
@@ -167,15 +168,15 @@ class _Answers:
 
     world: SyntheticWorld
     questions: Sequence[Query]
-    _known: dict[int, Vector] = field(default_factory=dict)
+    _known: dict[int, Vector | Integers] = field(default_factory=dict)
 
-    def __getitem__(self, number: int) -> Vector:
+    def __getitem__(self, number: int) -> Vector | Integers:
         if number not in self._known:
             self._known[number] = _answer(self.questions[number], self.world)
         return self._known[number]
 
 
-def _answer(question: Query, world: SyntheticWorld) -> Vector:
+def _answer(question: Query, world: SyntheticWorld) -> Vector | Integers:
     """What a query is answered without noise: a sum in units, the scores of candidates, or a minimum."""
     kind, host, loss = type(question), world.host, world.loss
     if kind in CHOICES:
@@ -187,7 +188,9 @@ def _answer(question: Query, world: SyntheticWorld) -> Vector:
     return host.total(exact_charge(of, host), loss)  # type: ignore[arg-type]
 
 
-def _movements(question: Query, world: SyntheticWorld, first: Vector, second: Vector) -> Iterator[tuple[float, float]]:
+def _movements(
+    question: Query, world: SyntheticWorld, first: Vector | Integers, second: Vector | Integers
+) -> Iterator[tuple[float, float]]:
     """How far an exact answer moves between two datasets, and how far it may."""
     relation, facts, kind = world.priced.budget.relation, world.host.facts, type(question)
     if kind in CHOICES:
@@ -207,7 +210,7 @@ def _movements(question: Query, world: SyntheticWorld, first: Vector, second: Ve
             yield _range(scores[0] - scores[1]), score_sensitivity(question.score, measured.reach, relation, free)
 
 
-def _range(change: Vector) -> float:
+def _range(change: Vector | Integers) -> float:
     return float(np.max(change) - np.min(change)) if np.size(change) else 0.0
 
 
