@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from dpsparse.report.bench.results import mean_and_error
 
 from .methods import METHODS
 from .rows import SOME, TEXT
-from .study import EPSILONS, PICTURE_EPSILONS, STUDY
+from .study import EPSILONS, PICTURE_EPSILONS, SPLITS, STUDY
 from .summary import FEW, LEAST_GAIN, WORTH_NAMING, Summary
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,7 +28,7 @@ HEAD = """<!-- Made by python -m benchmarks.peers --page from benchmarks/results
 
 # Comparison with other libraries
 
-All methods get the same splits of the same {tables} public tables ({records}), a quarter of each held out, and of a text (below), with the same public bounds of columns and targets. δ is {delta:g}. Splits: {splits}.
+All methods get the same splits of the same {tables} public tables ({records}), a quarter of each held out, and of a text (below), with the same public bounds of columns and targets. δ is {delta:g}. Splits: {splits} (the goal: {goal}); tables with one split are in the lists of losses and in the means, and in no count of wins, ties and losses.
 
 ```sh
 make bench-peers                                        # every number of this page, and the picture; resumes where it was stopped
@@ -69,7 +70,7 @@ NOTES = """## Left out, and why
 - **JAX-Privacy** 2.0 trains by DP-SGD under the same accounting as Opacus, and has no linear model of its own; its correlated noise serves many passes in fixed batches. It installs in a minute, and we expect Opacus' line again.
 - **AIM** selects in many rounds where MST selects once, and MST takes about a CPU minute for nine columns already. Of synthetic data MST stands here, on few tables and splits.
 - **TukeyEM**: we found no package to install.
-- **Opacus** and **MST** are run on every fourth of the smaller tables ({some}); they take 50 to 2,000 times as long as ours. DP-EBM is not run on the text: its queries, and its time, grow with the columns.
+- **Opacus** and **MST** are run on every fourth of the smaller tables ({some}); they take a hundred to a few thousand times as long as ours. DP-EBM is not run on the text: its queries, and its time, grow with the columns.
 
 ## Where the comparison is not fair
 
@@ -95,14 +96,14 @@ def body(found: Summary) -> Iterator[str]:
     """Head, verdicts, losses, picture, tables, notes."""
     tables = [data for data in found.data if data != TEXT]
     sizes = [found.mean(data, "dpsparse auto", 1.0, "rows") for data in tables]
-    splits = [found.splits(data) for data in tables]
-    few, many = min(splits), max(splits)
+    splits = Counter(found.splits(data) for data in tables)
     yield HEAD.format(
         tables=len(tables),
         records=f"{min(sizes):,.0f} to {max(sizes):,.0f} training records",
         delta=DELTA,
-        splits=f"{few}" if few == many else f"{few} to {many}; the goal is 20",
-        allowance="3.3 for 4 pairs, 2.7 for 6, 2.3 for 10",
+        goal=SPLITS,
+        splits=", ".join(f"{number} on {count} tables" for number, count in sorted(splits.items(), reverse=True)),
+        allowance="2.9 for 5 pairs, 2.3 for 10, 2.1 for 20",
     )
     if found.results.scale != "full":
         yield f"**{found.results.scale}**: the rest is not there yet; `make bench-peers` resumes.\n"
@@ -110,6 +111,7 @@ def body(found: Summary) -> Iterator[str]:
     yield SHOWN[0]
     yield from verdicts(found)
     yield SHOWN[1] + "\n"
+    yield from same_adjacency(found)
     yield from calibration(found)
     yield "\n## How much of the attainable is reached\n"
     yield from parts(found)
@@ -133,6 +135,14 @@ def _verdict(found: Summary, mine: str, peer: str, epsilon: float, metric: str) 
     return f"{count['holds']} / {count['undecided']} / {count['does not hold']}" if count else ""
 
 
+def _ahead(found: Summary, mine: str, peer: str, epsilon: float) -> str:
+    """Wins, ties and losses by deviance, with the mean lead."""
+    count = _verdict(found, mine, peer, epsilon, "deviance")
+    lead = [-max(-1.0, gap.part) for gap in found.gaps(mine, peer, epsilon)]
+    mean, error = mean_and_error(lead)
+    return f"{count} ({mean:+.2f} ± {error:.2f})" if math.isfinite(error) else count
+
+
 def verdicts(found: Summary) -> Iterator[str]:
     """One line for each peer: tables on which ours is better, undecided, or worse."""
     yield "Tables on which dpsparse wins / ties / loses, by deviance; in brackets, how much more of the attainable it reaches than the method beside it, as a mean over tables ± one standard error (a lead counts as 1 at most):\n"
@@ -140,15 +150,22 @@ def verdicts(found: Summary) -> Iterator[str]:
     yield f"| beside | {' | '.join(heads)} |"
     yield "|---" * (len(heads) + 1) + "|"
     for peer in PRIVATE:
-        cells = []
-        for mine in OURS:
-            for epsilon in EPSILONS:
-                ahead = [-max(-1.0, gap.part) for gap in found.gaps(mine, peer, epsilon)]
-                mean, error = mean_and_error(ahead)
-                count = _verdict(found, mine, peer, epsilon, "deviance")
-                cells.append(f"{count} ({mean:+.2f} ± {error:.2f})" if math.isfinite(error) else count)
+        cells = [_ahead(found, mine, peer, epsilon) for mine in OURS for epsilon in EPSILONS]
         if any(cells):
             yield f"| {peer} | {' | '.join(cells)} |"
+
+
+def same_adjacency(found: Summary) -> Iterator[str]:
+    """The same beside methods that are add-remove, with ours add-remove as well."""
+    mine = "dpsparse auto, add-remove"
+    yield f"*{mine}* beside methods with that guarantee:\n"
+    yield f"| beside | {' | '.join(f'ε = {epsilon:g}' for epsilon in EPSILONS)} |"
+    yield "|---" * (len(EPSILONS) + 1) + "|"
+    for peer in PRIVATE:
+        cells = [_ahead(found, mine, peer, epsilon) for epsilon in EPSILONS]
+        if METHODS[peer].adjacency == "add-remove" and any(cells):
+            yield f"| {peer} | {' | '.join(cells)} |"
+    yield ""
 
 
 def calibration(found: Summary) -> Iterator[str]:

@@ -76,11 +76,11 @@ class Summary:
         return (1 - self.mean(data, method, epsilon)) / self.attainable(data)
 
     def count(self, mine: str, peer: str, epsilon: float, metric: str) -> Counter[str]:
-        """Verdicts over tables: "holds" is a win, "undecided" a tie, "does not hold" a loss."""
+        """Verdicts over tables with several splits: "holds" is a win, "undecided" a tie, "does not hold" a loss."""
         found: Counter[str] = Counter()
         for data in self.data:
             claim = StudyClaim(mine, peer, data, epsilon, metric)
-            if self.results.gap(claim)[2]:
+            if self.results.gap(claim)[2] > 1:
                 found[self.results.verdict(claim)] += 1
         return found
 
