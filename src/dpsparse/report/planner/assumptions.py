@@ -40,7 +40,8 @@ class Assumptions:
         :math:`b/\sqrt3`, but no more than a row of length `row_norm` leaves to each of d features. Columns that
         are narrower within their bounds cost accuracy in tables.
     base_rate : float or None
-        Part of the rarer class, which is the error of the constant predictor. Convention: 0.5.
+        Part of the rarer class, which is the error of the constant predictor. Convention: 0.5, and for
+        the lower end of a band 0.19.
 
     Examples
     --------
@@ -79,9 +80,13 @@ class Assumptions:
 
     def constant(self, facts: Facts) -> float:
         """Test error of the constant predictor: mean squared error over variance, or error rate."""
+        return self.constants(facts)[1]
+
+    def constants(self, facts: Facts) -> tuple[float, float, float]:
+        """The same at the lower end of a band, where it is typical, and at the upper end."""
         if not facts.target.classes:
-            return 1.0
-        return 0.5 if self.base_rate is None else float(self.base_rate)
+            return (1.0, 1.0, 1.0)
+        return (PLANNER.rare, 0.5, 0.5) if self.base_rate is None else (float(self.base_rate),) * 3
 
 
 def uniform_scale(facts: Facts) -> float:
