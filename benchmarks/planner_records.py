@@ -178,7 +178,12 @@ def panels(draws: int = 8, seed: int = 0) -> Iterator[dict[str, Any]]:
             n = round(math.exp(rng.uniform(math.log(min(60, rest.size / 2)), math.log(rest.size))))
             rows = np.isin(panel.ids, rng.permutation(rest)[:n])
             setting = Setting(panel.X[rows], labels[rows], bounds, task, None, test=judged)
-            options = {"epsilon": float(rng.choice([0.5, 1, 2, 4])), "delta": 1e-6, "fit_intercept": True, "unit": PERSON}
+            options = {
+                "epsilon": float(rng.choice([0.5, 1, 2, 4])),
+                "delta": 1e-6,
+                "fit_intercept": True,
+                "unit": PERSON,
+            }
             kind = SparseRegressor if panel.target else SparseClassifier
             model = kind(recipe="tables", random_state=draw_number, **options, **bounds)
             model.fit(setting.X, setting.y, units=panel.ids[rows])

@@ -16,7 +16,9 @@ def test_the_verdict_is_what_five_runs_would_say(name, epsilon):
         pytest.skip(f"{name}.npz is not there: set DPSPARSE_DATA to the folder that holds it")
     said = chances(ratios(name, epsilon, runs=20), np.random.default_rng(0))
     foreseen = verdict(name, epsilon)
-    if foreseen == "borderline":  # the signal decides, which nobody declared; what is useful for certain is not borderline
+    if (
+        foreseen == "borderline"
+    ):  # the signal decides, which nobody declared; what is useful for certain is not borderline
         assert said["useful"] < 0.3, said
     else:  # tests have a dozen records, so five runs do not always say the same; what they hardly ever say is wrong
         assert said[foreseen] > 0.3, said

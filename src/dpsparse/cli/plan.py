@@ -112,9 +112,9 @@ def plan(
         raise Refusal("Missing option '--n-features'. A --dictionary says it, too.")
     elif data is not None:
         sparse = _sparse_file(data, sparse)
+    known: dict[str, Any] = {"signal": signal, "feature_scale": feature_scale, "base_rate": base_rate}
     if base_rate is None and dictionary is not None and dictionary.target is not None:
-        base_rate = dictionary.target.base_rate
-    known = {"signal": signal, "feature_scale": feature_scale, "base_rate": base_rate}
+        known["base_rate"] = dictionary.target.base_rate
     width = 1 if dictionary is None else n_features
     if options["task"] == "survival":
         raise Refusal("survival fits are not planned yet: SparseSurvival has no forecast. Leave --task survival out.")
