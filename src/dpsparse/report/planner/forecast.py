@@ -181,25 +181,28 @@ class Forecast:
         excess, squares = self._parts(case, "excess"), self._parts(case, "coefficients")
         assert excess is not None
         typical, weak, strong = self._signals
-        rates = zip(self._constants, (strong, typical, weak), excess, strict=True)
-        low, middle, high = (constant * (1 - g * (1 - e)) for constant, g, e in rates)
+        least, constant = self._constants
+        low, middle, high = (constant * (1 - g * (1 - e)) for g, e in zip((strong, typical, weak), excess, strict=True))
+        low = min(
+            low, middle * least / constant
+        )  # a rare class and a strong signal at once are rarer than one in twenty
         test = ErrorBand((1 - PLANNER.measured) * low, middle, (1 + PLANNER.measured) * high)
         return ExpectedError(
             test=test,
             excess=ErrorBand(*excess),
             coefficients=None if squares is None else ErrorBand(*(math.sqrt(v) for v in squares)),
-            constant=self._constants[1],
+            constant=constant,
             signal=typical,
         )
 
     @property
-    def _constants(self) -> tuple[float, float, float]:
-        """Error of the constant predictor at the lower end of a band, where it is typical, and at the upper end.
+    def _constants(self) -> tuple[float, float]:
+        """Error of the constant predictor: the least one and the typical one of the convention.
 
         For many classes, which are taken to be alike frequent, all but one of them.
         """
         if self.shape.models > 1 and self.assumed.base_rate is None:
-            return (1 - 1 / self.shape.models,) * 3
+            return (1 - 1 / self.shape.models,) * 2
         return self.assumed.constants(self.facts)
 
     @property
