@@ -511,12 +511,27 @@ def epsilon_of(bill, delta, size):
         return search_epsilon(bill, delta)
     if bill["kind"] == "promise":
         return solved(curve_of_promise(bill), delta)
-    need(bill["kind"] == "plan", f"a bill of the kind {bill['kind']!r} is not known to this program", 2)
+    need(bill["kind"] in ("plan", "sum"), f"a bill of the kind {bill['kind']!r} is not known to this program", 2)
     return max(step_epsilon(step, delta, size) for step in steps_of(bill))
 
 
+def joined(steps):
+    """One step for several that run one after the other, of Gaussian noise alone, whose order does not matter."""
+    plain = all(s.known and not (s.ranges or s.branches) and all(turns is None for _, turns in s.noises) for s in steps)
+    need(plain, "sums of bills are known to this program for Gaussian noise alone", 2)
+    curves = {}
+    for s in steps:
+        for curve, times in (item for noise, _ in s.noises for item in noise.items()):
+            curves[curve] = curves.get(curve, 0) + s.models * times
+    return Step(sum(s.models * s.rho for s in steps), (), True, ((curves, None),) * bool(curves), math.inf, (), 1)
+
+
 def steps_of(bill):
-    """The steps of a plan's bill, of which the dearest counts: of parts, and of both orders of neighbours."""
+    """The steps of a bill, of which the dearest counts: of parts, and of both orders of neighbours."""
+    if bill["kind"] == "sum":
+        kinds = {(part["kind"], part["adjacency"], bool(part["plan"].get("parts"))) for part in bill["parts"]}
+        need(len(kinds) == 1 and not max(kinds)[2], "the parts of a sum are plans for the same neighbours")
+        return [joined(steps) for steps in zip(*map(steps_of, bill["parts"]))]
     replace, plan = bill["adjacency"] == "replace-one", bill["plan"]
     need(replace or bill["adjacency"] == "add-remove", "the bill names no neighbours")
     need(bill["rho_scale"] > 0, "the scale of a bill is positive")
@@ -576,8 +591,9 @@ def check_answers(said, bill, apart):
         part = ask["part"] or (name if name in apart else "")
         rho = ask["times"] * ask["draws"] * ask["cost"] ** 2 / (8 if ask["noise"] == "gumbel" else 2)
         spent[part] = spent.get(part, 0.0) + rho
-    if bill["kind"] == "plan":
-        found = [contradiction(said["asks"], way, bill["rho_scale"]) for way in ways(bill["plan"])]
+    if bill["kind"] in ("plan", "sum"):  # of a sum, the answers of one part are listed
+        parts = bill.get("parts", [bill])
+        found = [contradiction(said["asks"], way, p["rho_scale"]) for p in parts for way in ways(p["plan"])]
         need("" in found, f"answers and bill differ: {found[0]}")
     else:
         need(all(ask["rate"] == 1.0 for ask in said["asks"]), "samples cannot be part of a promise of zCDP")
@@ -596,14 +612,14 @@ def check_statement(said, bill, apart=()):
     epsilon, delta = said["epsilon"], said["delta"]
     need(0 < epsilon < math.inf and 0 <= delta < 1, "epsilon or delta is no guarantee", 7)
     labels = bare["kind"] == "plan" and any(a["rows"].get("labels") for a in bare["plan"]["asks"])
-    expected = bare.get("base", bare)["adjacency"] + "-label" * labels
+    expected = bare.get("base", bare.get("parts", [bare])[0])["adjacency"] + "-label" * labels
     need(said["adjacency"] == expected, "statement and bill have other neighbours")
     need(not labels or any("features are treated as public" in c for c in said["caveats"]), "labels alone are private")
     check_answers(said, bare, apart)
     bound = epsilon_of(bill, delta, epsilon)
     need(bound > 0, "the bill is empty")
     need(bound <= epsilon * (1 + TOLERANCE), f"it states epsilon {epsilon:.6g}; its bill costs {bound:.6g}", 6)
-    if bare["kind"] == "plan" and delta > 0:
+    if bare["kind"] in ("plan", "sum") and delta > 0:
         mu, rho = said["mu"], said["rho"]
         least = max(step.divergence(2) / 2 for step in steps_of(bare)) if rho is not None else 0.0
         need(mu is None or bound <= solved(gaussian(mu), delta) * (1 + TOLERANCE), "mu is less than the bill costs", 6)

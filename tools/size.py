@@ -291,6 +291,9 @@ def main() -> int:
     details = sizes.pop("details")
     sizes |= {} if given.no_trace else trace(given.src)
     for tier, patterns in (json.loads(given.tiers.read_text()) if given.tiers else {}).items():
+        unused = [p for p in patterns if not any(fnmatch(n, p.removeprefix("!")) for n in details["by_file"])]
+        if unused:
+            parser.error(f"no file is one of the tier {tier!r} by the patterns {', '.join(unused)}")
         out = [p[1:] for p in patterns if p.startswith("!")]
         chosen = [
             n

@@ -59,6 +59,8 @@ def folder(tmp_path_factory):
         ["report", "model.json", "--out", "page.html"],
         ["recipes"],
         ["ledger", "--help"],
+        ["audit", "dp_ight", "--runs", "8", "--fits", "0"],
+        ["demo", "--n-rows", "300", "--n-features", "30", "--out", "demo"],
         ["fit", "rows.csv", "--target", "y", *DECLARED, "--out", "fitted.json"],
     ],
     ids=lambda command: command[0],
@@ -69,6 +71,14 @@ def test_a_command_starts_without_scikit_learn_and_pandas(folder, command, monke
     assert said
     assert known == "[]"
     assert count < 1000
+
+
+def test_an_audit_of_a_model_loads_but_what_dp_accounting_needs(folder, monkeypatch):
+    """dp-accounting, which recomputes the statement's epsilon, imports scipy.stats; nothing of ours does."""
+    monkeypatch.chdir(folder)
+    said, _, known = typed("audit", "model.json", "--runs", "8", "--fits", "8")
+    assert "another library bounds it" in said
+    assert known == "['scipy.stats']"
 
 
 @pytest.mark.parametrize(

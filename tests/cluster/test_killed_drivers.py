@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import pickle
+import socket
 import subprocess
 import sys
 import traceback
@@ -12,6 +13,7 @@ import traceback
 import numpy as np
 import pytest
 
+from dpsparse import Ledger, load
 from dpsparse.rows.hosts.dask_engine import DaskHolding
 from truth.kills import CENTRAL, POINTS, SIGNALS, Counted, Job, killed
 
@@ -29,21 +31,45 @@ QUICK = ("dp_gcd",)
 KILLS = 5
 
 
+class Cluster:
+    """A scheduler and two workers, as processes."""
+
+    def __init__(self, folder):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.folder, self.address = folder, f"tcp://127.0.0.1:{self.port}"
+        self.processes = []
+
+    def start(self):
+        quiet = {"cwd": self.folder, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        scheduler = ["dask_scheduler", "--host", "127.0.0.1", "--port", str(self.port), "--no-dashboard"]
+        worker = ["dask_worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard"]
+        for name, *options in (scheduler, worker, worker):
+            command = [sys.executable, "-m", f"distributed.cli.{name}", *options]
+            self.processes.append(subprocess.Popen(command, **quiet))
+        return self
+
+    def end(self):
+        while self.processes:
+            self.processes[-1].kill()
+            self.processes.pop().wait()
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """One that a test may end and start again."""
+    made = Cluster(tmp_path).start()
+    yield made
+    made.end()
+
+
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    """A scheduler and two workers that outlive every driver."""
-    folder, port = tmp_path_factory.mktemp("dask"), 20_000 + os.getpid() % 20_000
-    quiet = {"cwd": folder, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    found = f"tcp://127.0.0.1:{port}"
-    scheduler = ["distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
-    worker = ["distributed.cli.dask_worker", found, "--nthreads", "1", "--no-nanny", "--no-dashboard"]
-    started = [subprocess.Popen([sys.executable, "-m", *command], **quiet) for command in (scheduler, worker, worker)]
-    try:
-        yield found
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
+    """That of a scheduler which outlives every driver."""
+    made = Cluster(tmp_path_factory.mktemp("dask")).start()
+    yield made.address
+    made.end()
 
 
 class OnDask(Job):
@@ -105,3 +131,54 @@ def test_a_driver_that_is_killed_goes_on(name, tmp_path, address):
         )
         assert [status for status in job.statuses(run_id) if status != "refunded"] == ["done"]
     job.ledger.verify()
+
+
+#: The command line, which kills a process at its third question to the cluster; 0: none.
+COMMAND = """
+import os, signal, sys
+from dpsparse.cli import main
+from dpsparse.rows.hosts.dask_engine import DaskHolding
+asked, ask, scheduler = [], DaskHolding.ask, int(sys.argv.pop(1))
+
+def armed(holding, packed):
+    asked.append(1)
+    if len(asked) == 3 and scheduler:
+        os.kill(scheduler, signal.SIGKILL)
+    return ask(holding, packed)
+
+DaskHolding.ask = armed
+main()
+"""
+
+
+def test_a_command_whose_scheduler_is_killed_says_so_in_our_words_and_goes_on_when_it_is_back(cluster, tmp_path):
+    X = np.random.default_rng(0).uniform(-1, 1, (300, 4))
+    np.savetxt(tmp_path / "rows.csv", np.column_stack([X, X[:, 0]]), delimiter=",", header="a,b,c,d,y", comments="")
+    ledger = Ledger(f"sqlite:///{tmp_path}/budget.db")
+    ledger.create("trial", epsilon=9.0, delta=1e-5)
+
+    def fit(run_id, scheduler=0):
+        rows = ("fit", str(tmp_path / "rows.csv"), "--target", "y", "--task", "regression", "--feature-bound=-1,1")
+        asked = ("--target-bound", "2", "--recipe", "dp_gcd", "--epsilon", "1", "--delta", "1e-7", "--seed", "7")
+        paid = ("--ledger", f"sqlite:///{tmp_path}/budget.db", "--dataset", "trial", "--run-id", run_id)
+        more = ("--cluster", cluster.address, "--out", str(tmp_path / f"{run_id}.json"))
+        command = [sys.executable, "-c", COMMAND, str(scheduler), *rows, *asked, *paid, *more]
+        return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+
+    def statuses(run_id):
+        return [entry.status for entry in ledger.entries("trial") if entry.run_id == run_id]
+
+    assert fit("undisturbed").returncode == 0
+    lost = fit("lost", cluster.processes[0].pid)
+    assert (lost.returncode, statuses("lost")) == (4, ["started"])
+    assert "the scheduler of the cluster does not answer any more" in lost.stderr
+    assert "Traceback" not in lost.stderr
+    away = fit("lost")
+    assert (away.returncode, statuses("lost")) == (4, ["started"])
+    assert "no Dask scheduler answers" in away.stderr
+    assert "Traceback" not in away.stderr
+    cluster.end()
+    cluster.start()
+    assert fit("lost").returncode == 0
+    assert statuses("lost") == ["done"]
+    assert load(tmp_path / "lost.json").coef_.tobytes() == load(tmp_path / "undisturbed.json").coef_.tobytes()

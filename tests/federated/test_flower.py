@@ -10,11 +10,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpsparse import SparseRegressor
+from dpsparse import Ledger, SparseRegressor, load
 from dpsparse.core.mechanisms import Randomness
 from dpsparse.federated import Grid, MessageError, RunPausedError, Server, SitePrivacy
 from dpsparse.sites import local
-from dpsparse.sites.federated.flower import RECORD, _Sent, client_app, device_app, run_devices, run_rounds
+from dpsparse.sites.federated.flower import (
+    RECORD,
+    _Sent,
+    client_app,
+    device_app,
+    run_devices,
+    run_rounds,
+    server_app,
+)
 from truth.sites import NAMES, TRUTH, FedSGDHT, estimator, join, serve
 
 flwr = pytest.importorskip("flwr", reason="extra flower")
@@ -233,6 +241,69 @@ def test_too_few_sites_pause_a_run_which_goes_on_with_the_same_call(tmp_path):
     assert again.count == 1
     run_rounds(again, LoopbackGrid(app(NAMES, memory=memory), 2), wait=0.0, timeout=0.0)
     assert again.answered == (2, 2, 2)
+
+
+class Killed(BaseException):
+    """Stands for a signal that ends the server and not the sites."""
+
+
+class KilledAt(LoopbackGrid):
+    """Notes which messages reached a node; a server that sends one of a kind is killed before or after it."""
+
+    def __init__(self, app, count, kind, when):
+        super().__init__(app, count)
+        self.kind, self.when, self.sent = kind, when, []
+
+    def push_messages(self, messages):
+        [message] = messages
+        die = message.metadata.message_type == self.kind
+        if die and self.when == "before":
+            raise Killed
+        numbers = super().push_messages(messages)
+        self.sent.append(message.metadata.message_type)
+        if die:
+            raise Killed
+        return numbers
+
+
+@pytest.mark.parametrize(
+    ("kind", "when"), [("done", "before"), ("done", "after"), ("evaluate", "before"), ("evaluate", "after")]
+)
+@pytest.mark.parametrize("stored", [True, False], ids=["with a state", "without a state"])
+def test_the_model_is_kept_before_a_site_is_told_that_the_run_is_over(kind, when, stored, tmp_path):
+    from flwr.app import Context, RecordDict
+
+    made = tmp_path / "model.json"
+    memory, ledger = tmp_path / "memory", Ledger(f"sqlite:///{tmp_path}/budget.db")
+    ledger.create("d", epsilon=20.0, delta=1e-3)
+    sites = app(NAMES, memory=memory, ledger=ledger, dataset="d", random_state=None)
+    context = Context(run_id=1, node_id=0, node_config={}, state=RecordDict(), run_config={})
+
+    def make(_):
+        given = {"sites": NAMES[:2], "n_rows": 200, "n_features": TRUTH.size}
+        return Server.open(tmp_path / "server.json", estimator(), **given) if stored else serve(NAMES[:2])
+
+    def done(model, _):
+        if (kind, when) == ("done", "before"):
+            raise Killed
+        model.save(made)
+        if kind == "done":
+            raise Killed
+
+    grid = KilledAt(sites, 2, kind, when)
+    with pytest.raises(Killed):
+        server_app(make, done, timeout=0.0, wait=0.0)(grid, context)
+    told = "evaluate" in grid.sent
+    assert told == ((kind, when) == ("evaluate", "after"))
+    assert made.exists() == ((kind, when) != ("done", "before"))
+    if not stored:
+        return
+    kept = [made.read_bytes()] if made.exists() else []
+    again = LoopbackGrid(sites, 2)
+    server_app(make, lambda model, _: model.save(made), timeout=0.0, wait=0.0)(again, context)
+    assert load(made).statement_.private
+    assert kept in ([], [made.read_bytes()]), "a run that is started again gives the same model"
+    assert [entry.status for entry in ledger.entries("d")] == ["done", "done"]
 
 
 def test_a_node_cannot_speak_for_another_site():

@@ -127,6 +127,23 @@ def test_whoever_is_killed_before_or_after_a_step_goes_on(role, verb, when, turn
     federation.check(model)
 
 
+def test_a_server_that_is_killed_before_it_made_the_model_has_told_no_site_that_the_run_is_over(tmp_path):
+    federation = Federation(tmp_path, ("a",)).create()
+    server = Cut(federation.server(), "model", "before", 0)
+    told = []
+
+    class Told(Cut):
+        def __getattr__(self, name):
+            told.append(name)
+            return super().__getattr__(name)
+
+    with pytest.raises(Killed):
+        Grid(server, [Told(federation.site(server, "a"), "none", "before", 0)]).run()
+    assert "answer" in told
+    assert "finish" not in told
+    federation.check(federation.run())
+
+
 # ------------------------------------------------------------------------------------------------ all of them are killed
 
 

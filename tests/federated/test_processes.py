@@ -102,7 +102,7 @@ def cut(cls, role, *verbs):
         setattr(cls, verb, around(verb, getattr(cls, verb)))
 
 
-cut(Server, "server", "enrol", "task", "receive", "close")
+cut(Server, "server", "enrol", "task", "receive", "close", "model")
 cut(Site, "site", "certificate", "answer")
 MODEL = SparseRegressor(epsilon=4.0, delta=1e-6, feature_bound=1.0, target_bound=2.0, sparsity=1,
                         recipe=DPFedGDHT(rounds=2, local_steps=1))
@@ -332,7 +332,10 @@ def test_a_site_and_the_server_are_killed_and_the_run_goes_on(deployment):
     "points",
     [
         ["server-enrol-before", "server-enrol-after", "server-task-before", "server-task-after"],
-        ["server-receive-before", "server-receive-after", "server-close-before", "server-close-after"],
+        [
+            *("server-receive-before", "server-receive-after", "server-close-before", "server-close-after"),
+            *("server-model-before", "server-model-after"),  # when all rounds are closed, and no model is kept
+        ],
         ["north-site-certificate-before", "south-site-certificate-after"],
         ["north-site-answer-before", "south-site-answer-after", "north-site-answer-after"],
     ],

@@ -1,15 +1,20 @@
 """Units at sites: a person is bounded at each site by itself, and the statement says at how many sites one may be."""
 
+import json
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from dpsparse import Ledger, SparseRegressor
+from dpsparse.accounting.costs.base import read_cost
 from dpsparse.core import LedgerError, PrivacyError
 from dpsparse.federated import Certificate, Grid, MessageError, Protocol, Server, Site
-from dpsparse.recipes import DPFedGDHT
+from dpsparse.recipes import DPFedGDHT, DPFedSGDHT
+from dpsparse.sites.federated.certificate import state_federation
+from dpsparse_verify import Refused, sha256, verify
 from truth.sites import estimator, rows
 
 LOOP = {"rounds": 2, "local_steps": 3, "step_size": 0.8, "clip": 1.0}
@@ -75,6 +80,41 @@ def test_a_person_at_several_sites_pays_the_bills_of_the_weakest():
     assert found[2].mu == pytest.approx(np.hypot(*(serve_mu(budgets[name]) for name in ("south", "west"))), rel=1e-6)
     assert any("no more than 2 sites" in said for said in found[2].assumptions)
     assert any("at one site" in said for said in found[1].assumptions)
+
+
+def test_the_weakest_sites_are_those_with_the_least_noise_also_where_each_alone_costs_no_epsilon():
+    # at delta = 0.1 none of the sites has a positive epsilon of its own, which then orders nothing
+    budgets = {"north": 0.001, "south": 0.1, "west": 0.11}
+    server = serve(sites_per_unit=2)
+    X, y, ids = visits()
+    for name, epsilon in budgets.items():
+        site = Site(X, y, server.protocol, name=name, epsilon=epsilon, delta=0.05, units=ids)
+        server.enrol(site.certificate())
+    stated = state_federation(server.federation, server.protocol.about)
+    pairs = [server.federation.person_at(pair, stated.delta)[0] for pair in combinations(NAMES, 2)]
+    assert stated.epsilon == max(pairs) > 0.06
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+def test_the_bill_of_a_model_of_several_sites_is_that_of_all_that_may_know_a_unit(sampled, tmp_path):
+    budgets = {"north": 1.0, "south": 2.0, "west": 3.0}
+    loop = DPFedSGDHT(batch_size=12.0, **LOOP) if sampled else DPFedGDHT(**LOOP)
+    server = Server(
+        estimator(loop, unit="patient"), sites=NAMES, n_rows=60, n_features=rows(2)[0].shape[1], sites_per_unit=2
+    )
+    model = Grid(server, [join(server, name, epsilon=budget) for name, budget in budgets.items()]).run()
+    said = model.statement_
+    assert read_cost(said.bill).epsilon(said.delta) == pytest.approx(said.epsilon, rel=1e-6)
+    model.save(tmp_path / "model.json")
+    lines = verify((tmp_path / "model.json").read_text())
+    computed = float(next(line.split()[2] for line in lines if line.startswith("computed")))
+    assert computed == pytest.approx(said.epsilon, rel=0.01)
+    content = json.loads((tmp_path / "model.json").read_text())
+    content["statement"]["epsilon"] = 0.9 * said.epsilon
+    content["digest"] = f"sha256:{sha256({name: value for name, value in content.items() if name != 'digest'})}"
+    with pytest.raises(Refused) as refused:
+        verify(json.dumps(content))
+    assert refused.value.args[1] == 6
 
 
 def serve_mu(epsilon):

@@ -17,6 +17,8 @@ from dpsparse.accounting import price
 from dpsparse.core import Ask, Budget, Noise, Plan, PoissonRows, PrivacyError
 from dpsparse.core.statement import Receipt
 from dpsparse.fitting.drawn import Drawn, summaries_of
+from dpsparse.oracles.gate import ChargedOracle
+from truth.sites import estimator, join, serve
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpsparse.core.HopelessFitWarning", "ignore::UserWarning")
 
@@ -131,3 +133,15 @@ def test_branches_that_answers_chose_are_compared_and_no_other():
     for choices, answers in (((), [first, few]), (("many",), [first, few]), (("few",), [first])):
         with pytest.raises(PrivacyError, match="No statement is made"):
             summaries_of([Drawn(answers, paid, choices)])
+
+
+@pytest.mark.parametrize("fault", ["missing", "with less noise"])
+def test_a_site_sends_no_change_that_was_drawn_with_other_noise_than_it_pays_for(fault, monkeypatch):
+    server = serve(("a",), estimator(recipes.DPFedGDHT(rounds=2, local_steps=3, step_size=0.5, clip=1.0)))
+    site = join(server, "a")
+    server.enrol(site.certificate())
+    monkeypatch.setattr(
+        ChargedOracle, "receipts", property(lambda o: FAULTS[fault](o.gate.receipts, 0) if o.gate.receipts else [])
+    )
+    with pytest.raises(PrivacyError, match="No statement is made"):
+        site.answer(server.task())

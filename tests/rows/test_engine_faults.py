@@ -63,3 +63,31 @@ def test_a_lost_scheduler_is_said_in_our_words_and_passes():
         raise comm.CommClosedError("ConnectionPool closing: tcp://10.0.0.5")
     assert error.value.passes
     assert "10.0.0.5" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("failure", "expected", "match", "passes"),
+    [
+        (
+            ConnectionRefusedError(111, "refused"),
+            RetryLaterError,
+            "no Dask scheduler answers at tcp://10.0.0.5:1",
+            True,
+        ),
+        (TimeoutError("30s"), RetryLaterError, "no Dask scheduler answers", True),
+        (ValueError("unknown scheme"), DataError, "a Dask scheduler is named like", False),
+    ],
+)
+def test_a_scheduler_that_does_not_answer_is_tried_again_and_a_bad_address_is_not(
+    failure, expected, match, passes, monkeypatch
+):
+    distributed = pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
+    from dpsparse.rows.hosts.dask import cluster_of
+
+    def client(*_, **__):
+        raise failure
+
+    monkeypatch.setattr(distributed, "Client", client)
+    with pytest.raises(expected, match=match) as error, cluster_of("tcp://10.0.0.5:1"):
+        pass
+    assert getattr(error.value, "passes", False) == passes

@@ -117,6 +117,17 @@ def test_rows_of_an_array_of_numbers_are_no_copy_and_say_what_their_floats_say(k
     assert targets.tolist() == [0.0, 1.0, 2.0]
 
 
+def test_rows_of_a_mapped_file_are_no_copy(tmp_path):
+    """They are read where they are stored, as rows of an array in memory are."""
+    kept = np.arange(24, dtype=np.int8).reshape(8, 3)
+    np.save(tmp_path / "rows.npy", kept)
+    mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    [(rows, *_)] = Records.of(mapped).records(np.zeros(8))
+    assert np.shares_memory(rows, mapped)
+    assert rows.dtype == np.int8
+    assert Records.of(mapped).rows(0, 8).tolist() == Records.of(kept).rows(0, 8).tolist()
+
+
 @pytest.mark.parametrize("given", [[1.0, 2.0], np.zeros(3), np.zeros((2, 2, 2)), [[1], [1, 2]], SECRET])
 def test_what_has_no_rows_and_columns_is_refused_without_a_word_about_it(given):
     with pytest.raises(DataError, match="two dimensions") as refusal:

@@ -87,7 +87,7 @@ class Finish:
             return 0.0, score.offset
         if unit > limit:
             return 0.0, score.base
-        noise = 2 * clip / (self.level * math.sqrt(self.share)) * self._steep(moved)
+        noise = 2 * clip / (self.level * math.sqrt(self.share)) / self._bend(moved)
         part, offset = self._kept(slope, moved, score, FINISH.noise * noise / FINISH.square / unit)
         beside = slope if self.classes and slope > 0 else 1.0  # the slope that the constant was found beside
         return part, offset + (beside - part) * mean
@@ -104,9 +104,7 @@ class Finish:
 
         Each turn is a noisy Newton step, taken as far as a Kalman filter believes it.
         """
-        free, bend = queries.facts.free, queries.facts.curvature
-        if self.classes:
-            bend = min(bend, 1 / self._steep(score.offset) + FINISH.least_bend)
+        free, bend = queries.facts.free, min(queries.facts.curvature, self._bend(score.offset))
         plane = replace(score.frame, length=unit, constant=FINISH.constant * bool(free))
         theta = np.r_[unit * part, [part * (score.offset - score.base) / FINISH.constant] * free]
         whole = 1 / (bend * np.r_[FINISH.bent, [FINISH.constant**2] * free])
@@ -143,13 +141,13 @@ class Finish:
         mean = float(answer[1]) / (math.sqrt(2) * FINISH.constant) if facts.free else 0.0
         return FINISH.square_factor * typical * math.sqrt(square), typical * clear_part(mean, noise)
 
-    def _steep(self, offset: float) -> float:
-        """The inverse of the curvature where the score is 0: for classes p(1-p), for numbers 1."""
+    def _bend(self, offset: float) -> float:
+        """The curvature along the score: 1 for numbers; p(1-p) of a constant for classes, and a part more."""
         if not self.classes:
             return 1.0
         least, most = FINISH.pair.offsets
         p = 1 / (1 + math.exp(-min(max(offset, least), most)))
-        return 1 / (p * (1 - p))
+        return min(0.25, p * (1 - p) + FINISH.least_bend)
 
     def _kept(self, found: float, moved: float, score: Score, noise: float) -> tuple[float, float]:
         """The slope as far as it stands clear of 1, or of 0 where it is nearer to that; and the constant.

@@ -20,7 +20,6 @@ from typing import Any, Protocol, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone, is_classifier
 
 from ..accounting import price
 from ..core import Budget, PrivacyError, PrivacyLeakError, Statement
@@ -28,6 +27,7 @@ from ..core.facts import Facts, Vector
 from ..core.mechanisms import Randomness
 from ..fitting import FitPlan, Matrix, holdings, with_oracles, wrapped
 from ..fitting.trial import STOPPING
+from ..io.scikit import BaseEstimator, clone, is_classifier
 from ..oracles import GuardedOracle, RecordingOracle, ReplayOracle, make_oracle, refuse_violations
 from ..queries.kinds import Oracle, Solver
 from ..queries.losses import Loss, refuse_mixing, target_of

@@ -31,8 +31,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
-from scipy.stats import beta
+from scipy.special import betainccinv, betaincinv, gammaln, ndtri, xlog1py, xlogy
 
 from ..core import checks
 from ..core.plain import Printed
@@ -190,6 +189,13 @@ def log_odds_shift(before: ArrayLike, after: ArrayLike) -> tuple[float, float]:
     return math.log(b / (1 - b)) - math.log(a / (1 - a)), error
 
 
+def binomial_probability(hits: ArrayLike, runs: int, rate: float) -> Floats:
+    """Probability of each number of hits, where every run is one with probability `rate`."""
+    k = np.asarray(hits, dtype=float)
+    ways = gammaln(runs + 1) - gammaln(k + 1) - gammaln(runs - k + 1)
+    return np.asarray(np.exp(ways + xlogy(k, rate) + xlog1py(runs - k, -rate)))
+
+
 # ------------------------------------------------------------------------------------------------ inside
 
 
@@ -204,8 +210,8 @@ def _clopper_pearson(
     """Lower bound on the first probability and upper bound on the second, each failing with half of `alarm`."""
     hits_a, hits_b = np.asarray(hits_a), np.asarray(hits_b)
     with np.errstate(invalid="ignore"):
-        low = np.where(hits_a == 0, 0.0, beta.ppf(alarm / 2, hits_a, runs_a - hits_a + 1))
-        high = np.where(hits_b == runs_b, 1.0, beta.isf(alarm / 2, hits_b + 1, runs_b - hits_b))
+        low = np.where(hits_a == 0, 0.0, betaincinv(hits_a, runs_a - hits_a + 1, alarm / 2))
+        high = np.where(hits_b == runs_b, 1.0, betainccinv(hits_b + 1, runs_b - hits_b, alarm / 2))
     return low, high
 
 

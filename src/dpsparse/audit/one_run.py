@@ -39,8 +39,7 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import binom
-from sklearn.base import clone
+from scipy.special import bdtrc
 
 from ..core import PrivacyError, checks
 from ..core.curves import largest
@@ -48,8 +47,10 @@ from ..core.facts import Vector
 from ..core.plain import Printed
 from ..estimators.linear import SparseLinear
 from ..fitting import FitRequest, Matrix
+from ..io.scikit import clone
 from ..oracles import RecordingOracle
 from ..rows import read_bounds
+from .lower_bounds import binomial_probability
 from .result import NOTHING_FOUND, VIOLATED
 from .runs import receipts, record_fits, support_of
 
@@ -105,10 +106,10 @@ def one_run_p_value(canaries: int, guesses: int, correct: int, epsilon: float, d
     if not 0 <= correct <= guesses <= canaries:
         raise ValueError(f"expected 0 <= correct <= guesses <= canaries, got {correct}, {guesses} and {canaries}.")
     q = 1 / (1 + math.exp(-epsilon))
-    tail = float(binom.sf(correct - 1, guesses, q))
+    tail = float(bdtrc(correct - 1, guesses, q))
     if delta == 0 or correct == 0:
         return tail
-    below = np.cumsum(binom.pmf(np.arange(correct - 1, -1, -1), guesses, q))
+    below = np.cumsum(binomial_probability(np.arange(correct - 1, -1, -1), guesses, q))
     steepest = float(np.max(below / np.arange(1, correct + 1)))
     return min(1.0, tail + 2 * canaries * delta * steepest)
 

@@ -11,11 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils import get_tags
 
 from ..core import PrivacyLeakError
+from ..io.scikit import BaseEstimator
 from .environment_checks import HARMLESS, LEARNS, UNLESS, WRAPPERS, KnownStep
 from .transformer_checks import Rows, mixes
 
@@ -236,6 +234,8 @@ def _findings(estimator: BaseEstimator, path: str, public: tuple[str, ...]) -> I
     elif name == "Pipeline":
         yield from _steps(estimator, path, public)
     elif name == "TransformedTargetRegressor":
+        from sklearn.preprocessing import FunctionTransformer
+
         if estimator.func is not None and mixes(FunctionTransformer(estimator.func), np.empty((0, 1))):
             yield _finding(estimator, _join(path, "func"), MIXES)
         if estimator.transformer is not None:
@@ -310,6 +310,8 @@ def _transformer(step: BaseEstimator, path: str, public: tuple[str, ...]) -> Ite
 
 def _learns(step: BaseEstimator) -> bool:
     """Whether a transformer says of itself that it has to be fitted."""
+    from sklearn.utils import get_tags
+
     try:
         return bool(get_tags(step).requires_fit)
     except (AttributeError, TypeError):  # not an estimator of scikit-learn: nothing is known

@@ -23,6 +23,7 @@ from ..core import Ask, Budget, Noise, Plan, Receipt
 from ..core.facts import Facts, Vector
 from ..core.mechanisms import Randomness
 from ..fitting import FitPlan, with_oracles, wrapped
+from ..io.scikit import clone
 from ..oracles import RecordingOracle, make_oracle
 from ..queries.kinds import (
     CentredGradient,
@@ -151,8 +152,6 @@ class FitRuns:
     def _fitted(self, seed: int | None) -> Vector:
         """One fit by the estimator's own method; everything that it learned counts, whatever it is called."""
         import warnings
-
-        from sklearn.base import clone
 
         from ..core import HopelessFitWarning, NonPrivateRandomnessWarning
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
-from sklearn.base import clone
 
 from .. import recipes
 from ..accounting import PricedPlan, price
@@ -15,6 +14,7 @@ from ..core.facts import Facts
 from ..estimators import SparseClassifier, SparseRegressor
 from ..estimators.linear import SparseLinear
 from ..fitting import Shape, plan_fit
+from ..io.scikit import clone
 from ..queries.kinds import Solver
 from ..queries.losses import Loss, Squared
 from ..rows.declared import Bounded

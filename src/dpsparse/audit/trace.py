@@ -11,24 +11,25 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 
 from ..accounting import PricedPlan
 from ..core import Adjacency, PrivacyError
 from ..core.facts import Facts, Vector
 from ..estimators.linear import SparseLinear
 from ..fitting import Matrix
+from ..io.scikit import clone
 from ..oracles.local import LocalNoise, person_charge
 from ..oracles.noise_info import exact_charge
 from ..queries.kinds import Gradient, PerturbedMinimum, Query, RandomizedLabels, RidgeMinimum, Select, SupportVotes
 from ..queries.losses import Loss
 from ..queries.minimisers import ridge_minimum, ridge_spec
 from ..queries.rules import CHOICES, SUMS, contributions, measure, score_sensitivity, scores_of
+from ..queries.sensitivity import Integers
 from ..rows.hosts import MemoryHost
 from ..rows.single_records import private_targets
 from .laws import LawBroken
@@ -108,13 +109,14 @@ def _central_trace(
     # under add-remove neighbours of the data less this record have any record in its place
     rest = np.arange(X.shape[0]) != place
     base_X, base_y = (X[rest], targets[rest]) if priced.budget.relation is Adjacency.ADD_REMOVE else (X, targets)
-    here = SyntheticWorld(MemoryHost(base_X, base_y, facts), loss, priced)
+    questions = [question for question in questions if not isinstance(question, PROVED_ELSEWHERE)]
+    here = _Answers(SyntheticWorld(MemoryHost(base_X, base_y, facts), loss, priced), questions)
     compared, largest = 0, 0.0
     others = [here]  # under replace-one also the adversarial dataset before: both differ from X in the same record
     for A, b in _neighbours(X, targets, facts, place):
-        there = SyntheticWorld(MemoryHost(A, b, facts), loss, priced)
-        for question, other in itertools.product(questions, others):
-            for moved, stated in _movements(question, other, there):
+        there = _Answers(SyntheticWorld(MemoryHost(A, b, facts), loss, priced), questions)
+        for (number, question), other in itertools.product(enumerate(questions), others):
+            for moved, stated in _movements(question, there.world, other[number], there[number]):
                 if not moved <= stated * (1 + 1e-9):
                     raise LawBroken(
                         f"sensitivity: {type(question).__name__} moved {moved / stated:.4g} times "
@@ -160,36 +162,55 @@ def _local_trace(questions: list[Query], terms: LocalNoise, loss: Loss, X: Matri
     return Trace(compared, largest)
 
 
-def _movements(question: Query, here: SyntheticWorld, there: SyntheticWorld) -> Iterator[tuple[float, float]]:
-    """How far an exact answer moves between two datasets, and how far it may."""
-    relation, loss = here.priced.budget.relation, here.loss
-    kind, hosts = type(question), (here.host, there.host)
-    if isinstance(question, PROVED_ELSEWHERE):
-        return
+@dataclass(frozen=True, eq=False)
+class _Answers:
+    """Exact answers of one dataset to the queries of a fit, each computed when it is first compared."""
+
+    world: SyntheticWorld
+    questions: Sequence[Query]
+    _known: dict[int, Vector | Integers] = field(default_factory=dict)
+
+    def __getitem__(self, number: int) -> Vector | Integers:
+        if number not in self._known:
+            self._known[number] = _answer(self.questions[number], self.world)
+        return self._known[number]
+
+
+def _answer(question: Query, world: SyntheticWorld) -> Vector | Integers:
+    """What a query is answered without noise: a sum in units, the scores of candidates, or a minimum."""
+    kind, host, loss = type(question), world.host, world.loss
     if kind in CHOICES:
-        rule = CHOICES[kind]
-        one, two = (rule.scores(question, host.total(exact_charge(question, host), loss)) for host in hosts)
-        yield _range(one - two), rule.spread(question, relation)
+        return CHOICES[kind].scores(question, host.total(exact_charge(question, host), loss))
+    if isinstance(question, RidgeMinimum):
+        _, _, spec = ridge_spec(question, loss, host.facts.n_rows, 1.0)
+        return ridge_minimum(exact_charge(question, host), host.shards, loss, spec.tolerance)
+    of = question if kind in SUMS else question.of  # type: ignore[union-attr]
+    return host.total(exact_charge(of, host), loss)  # type: ignore[arg-type]
+
+
+def _movements(
+    question: Query, world: SyntheticWorld, first: Vector | Integers, second: Vector | Integers
+) -> Iterator[tuple[float, float]]:
+    """How far an exact answer moves between two datasets, and how far it may."""
+    relation, facts, kind = world.priced.budget.relation, world.host.facts, type(question)
+    if kind in CHOICES:
+        yield _range(first - second), CHOICES[kind].spread(question, relation)
     elif isinstance(question, RidgeMinimum):
-        _, _, spec = ridge_spec(question, loss, here.host.facts.n_rows, 1.0)
-        first, second = (
-            ridge_minimum(exact_charge(question, host), host.shards, loss, spec.tolerance) for host in hosts
-        )
+        _, _, spec = ridge_spec(question, world.loss, facts.n_rows, 1.0)
         yield float(np.linalg.norm(first - second)), spec.sensitivity
     else:
         of = question if kind in SUMS else question.of  # type: ignore[union-attr]
-        measured = measure(of, here.host.lattice)
-        sums = [host.total(exact_charge(of, host), loss) for host in hosts]  # type: ignore[arg-type]
-        difference = (sums[0] - sums[1]) * measured.unit
+        measured = measure(of, world.host.lattice)
+        difference = (first - second) * measured.unit
         yield float(np.linalg.norm(difference)), measured.reach.l2(relation)
         yield float(np.max(np.abs(difference) / np.maximum(measured.reach.linf(relation), 1e-300))), 1.0
         if isinstance(question, Select):
-            free = here.host.facts.free
+            free, sums = facts.free, (first, second)
             scores = [scores_of(question.score, np.asarray(total * measured.unit, dtype=float), free) for total in sums]
             yield _range(scores[0] - scores[1]), score_sensitivity(question.score, measured.reach, relation, free)
 
 
-def _range(change: Vector) -> float:
+def _range(change: Vector | Integers) -> float:
     return float(np.max(change) - np.min(change)) if np.size(change) else 0.0
 
 

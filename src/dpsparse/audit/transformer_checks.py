@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, clone
+
+from ..io.scikit import BaseEstimator, clone
 
 #: Numbers of rows in a company.
 SIZES = (2, 7, 64, 1_025)

@@ -5,7 +5,7 @@ import sys
 from . import main
 
 #: Commands that need scikit-learn whatever they are asked.
-WITH_SCIKIT = frozenset(("audit", "bench", "demo", "predict", "score"))
+WITH_SCIKIT = frozenset(("bench", "predict", "score"))
 
 
 def program() -> None:

@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING or "dpsparse.cli.program" not in sys.modules or "sklearn" in sys.modules:
-    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, clone, is_classifier
 else:
 
     class BaseEstimator:
@@ -47,6 +47,14 @@ else:
     class TransformerMixin:
         """Nothing that a command needs."""
 
+    def clone(estimator: BaseEstimator) -> BaseEstimator:
+        """An estimator with the same arguments that has learned nothing."""
+        return estimator.__sklearn_clone__()
+
+    def is_classifier(estimator: BaseEstimator) -> bool:
+        """Whether an estimator predicts classes."""
+        return isinstance(estimator, ClassifierMixin)
+
 
 def check_is_fitted(estimator: BaseEstimator, attribute: str) -> None:
     """Refuse an estimator without an attribute, in the words of scikit-learn."""
@@ -56,4 +64,12 @@ def check_is_fitted(estimator: BaseEstimator, attribute: str) -> None:
         validation.check_is_fitted(estimator, attribute)
 
 
-__all__ = ["BaseEstimator", "ClassifierMixin", "RegressorMixin", "TransformerMixin", "check_is_fitted"]
+__all__ = [
+    "BaseEstimator",
+    "ClassifierMixin",
+    "RegressorMixin",
+    "TransformerMixin",
+    "check_is_fitted",
+    "clone",
+    "is_classifier",
+]

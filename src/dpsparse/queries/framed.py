@@ -13,13 +13,14 @@ Rows :math:`Z_i` of a frame are whole numbers of a unit u, functions of their re
   adds nothing. A unit of several rows adds the sum of their gradients, clipped once
   (`queries.unit_sums`).
 * ``Hessian``: :math:`bb^\top` for :math:`b = z\sqrt{f\,\ell''/\beta}\min(1, Q/\|z\|)`, where f is 0
-  for a row that the clip holds and else 1, and :math:`\ell''` is clipped to :math:`[0, \beta]`: the
-  row is multiplied with a number in [0, 1] after it was clipped to Q, so :math:`\|b\| \le Q`, and
-  everything that `polish` says of ``Gram`` holds: Added or removed: :math:`Q^2`. Replaced:
-  :math:`\sqrt2\,Q^2`, since :math:`\|bb^\top - cc^\top\|_F^2 = \|b\|^4 + \|c\|^4 - 2\langle
-  b,c\rangle^2`. b is truncated to whole numbers of :math:`Q/q`, which only shortens it. Products of
-  `PIECE_ROWS` rows add up to less than :math:`2^{53}`, exactly, and pieces are added as integers. Rows of a
-  unit have the root of their weights, as those of ``Gram``.
+  for a row that the clip holds and else 1, and :math:`\ell''/\beta` is clipped to :math:`[0, 1]`, and 0
+  where it is no number, whatever :math:`\beta` a loss declares: the row is multiplied with a number in
+  [0, 1] after it was clipped to Q, so :math:`\|b\| \le Q`, and everything that `polish` says of ``Gram``
+  holds: Added or removed: :math:`Q^2`. Replaced: :math:`\sqrt2\,Q^2`, since
+  :math:`\|bb^\top - cc^\top\|_F^2 = \|b\|^4 + \|c\|^4 - 2\langle b,c\rangle^2`. b is truncated to
+  whole numbers of :math:`Q/q`, which only shortens it. Products of `PIECE_ROWS` rows add up to less than
+  :math:`2^{53}`, exactly, and pieces are added as integers. Rows of a unit have the root of their weights,
+  as those of ``Gram``.
 """
 
 from __future__ import annotations
@@ -231,7 +232,8 @@ def _bent_rows(question: Hessian, shard: Shard, loss: Loss, *, root: bool = Fals
         with np.errstate(all="ignore"):  # a wild model must not tell anything through a warning
             inside = np.abs(view.slopes) * norms <= question.clip
             bent = np.where(inside * view.block.present > 0, curvature(loss, view, top), 0.0)
-            factor = np.sqrt(np.nan_to_num(bent) / top) * (limit / np.maximum(norms, limit) * rows.on.unit)
+            part = np.clip(np.nan_to_num(bent / top), 0.0, 1.0)  # also where a loss declares no valid curvature
+            factor = np.sqrt(part) * (limit / np.maximum(norms, limit) * rows.on.unit)
         if root and shard.facts.by_unit:
             factor *= np.sqrt(weight_of(view.block))
         for start in range(0, norms.size, PIECE_ROWS):

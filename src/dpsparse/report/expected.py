@@ -104,7 +104,7 @@ def forecast(planned: Planned | None, statement: Statement) -> str:
     if planned is None or planned.summary.error is None:
         return ""
     summary, constant = planned.summary, planned.summary.error.constant
-    epsilons = np.geomspace(0.1, 16.0, 33).tolist()
+    epsilons = np.geomspace(0.1, 16.0, 17).tolist()  # smooth curves, and each point prepares a fit
     lines, top = [], constant
     for multiple in MULTIPLES:
         count = max(1, round(multiple * summary.n_rows))

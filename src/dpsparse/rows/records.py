@@ -384,7 +384,7 @@ def _finite_quotients(values: Vector, scale: Vector) -> Vector:
 
 
 def _plain_array(kept: object) -> bool:
-    return type(kept) is np.ndarray and kept.dtype.kind in "biuf"
+    return type(kept) in (np.ndarray, np.memmap) and kept.dtype.kind in "biuf"  # type: ignore[attr-defined]
 
 
 def _array_rows(array: NDArray[Any], start: int, stop: int) -> Vector:

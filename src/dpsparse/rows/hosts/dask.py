@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import DataError
+from ...core.errors import DataError, RetryLaterError
 from .cluster_rows import ClusterRows, Gather, gather_arrays
 from .cluster_units import ShuffledPart, dealt
 from .dask_engine import DaskEngine, workers_of
@@ -58,17 +59,52 @@ def cluster_of(address: str) -> Iterator[Client]:
     """A client of the scheduler at an address, or of workers on this machine.
 
     The address is one such as ``tcp://10.0.0.5:8786``, or ``local:4`` for four workers on this
-    machine, on loopback only.
+    machine, on loopback only. Meanwhile Dask's log is off.
+
+    Raises
+    ------
+    RetryLaterError
+        If no scheduler answers at the address.
     """
     require_dask()
+    with _log_off(), _client_of(address) as client:
+        yield client
+
+
+@contextmanager
+def _log_off() -> Iterator[None]:
+    """Keep tracebacks of Dask, and of its tasks, from the terminal: our errors say what happened.
+
+    After a failure the log stays off, since tasks that were cancelled say so later.
+    """
+    import distributed  # noqa: F401  (it makes the handlers of its log)
+
+    silenced = [logging.getLogger("asyncio"), *logging.getLogger("distributed").handlers]
+    for one in silenced:
+        one.addFilter(_nothing)
+    yield
+    for one in silenced:
+        one.removeFilter(_nothing)
+
+
+def _nothing(_: logging.LogRecord) -> bool:
+    return False
+
+
+@contextmanager
+def _client_of(address: str) -> Iterator[Client]:
     from dask import config
     from distributed import Client, LocalCluster
 
     if not address.startswith("local"):
         try:
             client = Client(address, timeout="30s")
-        except (OSError, ValueError):
-            raise DataError(f"there is no Dask scheduler at {address}.") from None
+        except ValueError:
+            raise DataError(f"a Dask scheduler is named like tcp://10.0.0.5:8786, got {address!r}.") from None
+        except OSError:
+            raise RetryLaterError(
+                f"no Dask scheduler answers at {address}. Start it, or correct the address, then run the same again."
+            ) from None
         with client:
             yield client
         return

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...accounting import Cost, PlanCost, PricedPlan, SumCost
+from ...accounting import Cost, PlanCost, PricedPlan, SumCost, cost_of_units
 from ...accounting.costs.base import read_cost, write_cost
 from ...accounting.costs.unit import bare_cost, unit_of
 from ...accounting.draws import TurnCost
@@ -156,6 +156,12 @@ class Certificate(Document):
         if self.bill is not None and not covered(self.statement, self.bill):
             raise MessageError(f"the statement of site {self.site!r} guarantees more than its bill covers.")
 
+    @property
+    def rho_scale(self) -> float:
+        """The scale of the bill's plan, with which its cost grows at every delta; infinite without such a bill."""
+        bill = None if self.bill is None else bare_cost(self.bill)
+        return bill.rho_scale if isinstance(bill, PlanCost) else math.inf
+
     def epsilon(self, delta: float | None = None) -> float:
         """What the bill costs at `delta` (default: that of the statement), priced again; infinite without a bill."""
         return (
@@ -220,10 +226,13 @@ class Federation:
         if not chosen or any(c.bill is None for c in chosen):
             return math.inf, 1.0
         at = math.fsum(c.statement.delta for c in chosen) if delta is None else delta
-        bills = tuple(bare_cost(c.bill) for c in chosen if c.bill is not None)
-        whole: Cost = bills[0] if len(bills) == 1 else SumCost(bills)
         plain_sum = math.fsum(c.epsilon() for c in chosen) if delta is None else math.inf
-        return min(whole.epsilon(at), plain_sum), at
+        return min(self.bill_of(names).epsilon(at), plain_sum), at
+
+    def bill_of(self, names: Sequence[str]) -> Cost:
+        """The bills of sites that all give one, composed."""
+        bills = [bare_cost(bill) for name in names if (bill := self.certificates[name].bill) is not None]
+        return bills[0] if len(bills) == 1 else SumCost(tuple(bills))
 
     @property
     def releases(self) -> tuple[str, ...]:
@@ -263,13 +272,14 @@ def state_federation(federation: Federation, about: SiteSummary) -> Statement:
     worst = max(found, key=lambda s: s.epsilon)
     caveats = dict.fromkeys(caveat for s in found for caveat in s.caveats)
     epsilon, delta, most = worst.epsilon, max(s.delta for s in found), about.sites_per_unit
-    assumed = ONE_SITE
+    bill, assumed = worst.bill, ONE_SITE
     if most > 1:
-        # bills of one plan differ in its scale alone, so those that cost most at one delta cost most at every one
-        delta *= most
+        # bills of one plan differ in its scale alone, which orders what they cost at every delta
+        delta = min(1.0, delta * most)
         certificates = federation.certificates
-        weakest = sorted(certificates, key=lambda name: certificates[name].epsilon(delta), reverse=True)[:most]
+        weakest = sorted(certificates, key=lambda name: certificates[name].rho_scale, reverse=True)[:most]
         epsilon, _ = federation.person_at(weakest, delta)
+        bill = write_cost(cost_of_units(federation.bill_of(weakest), about.record))
         assumed = SEVERAL_SITES.format(record=about.record, most=most)
     rhos, mus = sorted((s.rho for s in found), reverse=True), sorted((s.mu for s in found), reverse=True)
     return replace(
@@ -284,6 +294,7 @@ def state_federation(federation: Federation, about: SiteSummary) -> Statement:
         assumptions=(*worst.assumptions, assumed),
         caveats=tuple(caveats),
         notes=(*federation.lines(), *worst.notes),
+        bill=bill,
     )
 
 

@@ -61,6 +61,8 @@ _MAKING = threading.Lock()
 
 #: Makes the site of a node from what the server published.
 Join = Callable[[Protocol, "Context"], Site]
+#: What to do with the fitted estimator of a server.
+Done = Callable[[SparseLinear, Server], None]
 #: Makes the device of a node from the text of a protocol.
 MakeDevice = Callable[[str, "Context"], Device]
 
@@ -148,7 +150,7 @@ def reply_with(message: Message, answer: Callable[[], Content]) -> Message:
 
 def server_app(
     make: Callable[[Context], Server],
-    done: Callable[[SparseLinear, Server], None],
+    done: Done,
     *,
     timeout: float = 3600.0,
     wait: float = 60.0,
@@ -160,7 +162,8 @@ def server_app(
     make : function of a Context
         The server: use ``Server.open(path, ...)``, so that the same command goes on after a crash.
     done : function of the fitted estimator and the server
-        What to do with the model.
+        Keeps the model. It is called before any site is told that the run is over, and again, with
+        the same model, where the run is started again after its last round.
     timeout : float
         Seconds that a round waits for reports.
     wait : float
@@ -177,15 +180,19 @@ def server_app(
     app = ServerApp()
 
     def main(grid: Grid, context: Context) -> None:
-        server = make(context)
-        done(run_rounds(server, grid, timeout=timeout, wait=wait), server)
+        run_rounds(make(context), grid, done, timeout=timeout, wait=wait)
 
     app.main()(main)
     return app
 
 
-def run_rounds(server: Server, grid: Grid, *, timeout: float = 3600.0, wait: float = 60.0) -> SparseLinear:
+def run_rounds(
+    server: Server, grid: Grid, done: Done | None = None, *, timeout: float = 3600.0, wait: float = 60.0
+) -> SparseLinear:
     """All rounds that are left over a grid of Flower, and the model.
+
+    `done` gets the model, and returns once it is kept; only then are sites told that the run is
+    over. So a server that is killed in between leaves no site closed for a run without a model.
 
     A node that does not answer, answers late, or with something that is refused, is left out of its
     round. A site that comes back, under whichever node, is enrolled again by its certificate, and
@@ -197,8 +204,11 @@ def run_rounds(server: Server, grid: Grid, *, timeout: float = 3600.0, wait: flo
         turn = server.round
         carrier.run_round()
         log_event("round closed", round=turn, **({} if server.secret else {"sites": server.answered[-1]}))
+    model = server.model()
+    if done is not None:
+        done(model, server)
     carrier.finish()
-    return server.model()
+    return model
 
 
 @dataclass(eq=False)

@@ -66,6 +66,7 @@ class Grid(Generic[Model_co]):
         """All rounds that are left, and the model; then sites confirm the entries of their ledgers."""
         while not self.server.finished:
             self.step()
+        model = self.server.model()
         for site in self.sites.values():
             site.finish(self.server.end())
-        return self.server.model()
+        return model

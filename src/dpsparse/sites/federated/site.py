@@ -14,6 +14,7 @@ from ...core.digests import digest_of
 from ...core.facts import Vector
 from ...estimators.input_checks import rows_of_units, with_ids
 from ...fitting import Session, public_rows
+from ...fitting.drawn import Drawn
 from ...fitting.request import Seed
 from ...ledger import Ledger
 from ...oracles.noise_info import PricedNoise
@@ -160,6 +161,5 @@ class Site(SiteParticipant[Protocol]):
         for w, host in zip(models, self._hosts, strict=True):
             oracle = Session((), self._randomness).oracle(host, self._loss, plan)
             changes.append(self._loop.local.run_from(w.copy(), oracle) - w)
-            if oracle.unused_turns:
-                raise PrivacyError("the local steps left priced asks unused.")
+            Drawn(oracle.receipts, plan).checked()
         return np.concatenate(changes)

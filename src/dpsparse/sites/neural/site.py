@@ -12,6 +12,7 @@ import torch
 from ...core import Adjacency, Receipt
 from ...core.facts import Vector
 from ...fitting import Seed, public_rows
+from ...fitting.drawn import Drawn
 from ...ledger import Ledger
 from ...rows.records import suppress_messages
 from ..federated.participant import NOBODY, SiteParticipant
@@ -75,4 +76,6 @@ class NetworkSite(SiteParticipant[NetworkProtocol]):
         asked = plan if self._priced is None else replace(self._priced, plan=plan)
         with suppress_messages():
             oracle = NetworkOracle(self._gradients, self._rows, asked, protocol.clip, self._randomness)
-            return descend(w, oracle, protocol.local_steps, protocol.step_size, protocol.sparsity) - w
+            change = descend(w, oracle, protocol.local_steps, protocol.step_size, protocol.sparsity) - w
+            Drawn(oracle.receipts, asked).checked()
+            return change
