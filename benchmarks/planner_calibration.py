@@ -1,7 +1,7 @@
 """Fit the planner's formulas to out/planner_records.json and write src/dpsparse/report/planner/calibration.json.
 
 ``python -m benchmarks.planner_records`` makes the records. Constants minimise the mean absolute difference of log-odds;
-the spread of what is left, with the signal known and with the convention in its place, gives the bands.
+the spread of what is left gives the bands.
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.stats import norm
 
 import dpsparse
-from benchmarks.prepared import declared_facts
 from dpsparse import SparseClassifier, SparseRegressor
 from dpsparse.algorithms.constants import PLANNER
-from dpsparse.core import Budget
-from dpsparse.report.planner.assumptions import Assumptions, counts
+from dpsparse.fitting import FitRequest, Shape, plan_fit
+from dpsparse.report.planner import Forecast
 from dpsparse.report.planner.formulas import KNOTS, LEVELS, Case, both_odds, intercept_noise, main_odds
 
 #: Constants of each kind with a start for the search; others are fixed.
@@ -40,43 +38,28 @@ FIXED = {"b": -60.0, "c": 0.0, "z": 0.0, "r": 0.0, "e": 0.0, "f": 1.0, "w": 0.0}
 RELATIVE, EXCESS = (1e-3, 0.98), (0.01, 0.97)
 
 
-#: True coefficients of wide rows where the population declares no sparsity.
-UNDECLARED = 10
-
-
 def usable(path: Path) -> list[dict[str, Any]]:
     """Records of data where the best model is better than a constant: by 15 %, in ordinary tables by 3 %."""
     found = json.loads(path.read_text())
     return [r for r in found if r["floor"] < (0.97 if r["recipe"] == "tables" else 0.85) * r["constant"]]
 
 
-def estimator(record: dict[str, Any]) -> Any:
-    """An estimator with what a record declares."""
+def planned(record: dict[str, Any]) -> tuple[FitRequest, Shape]:
+    """What the planner is asked about a record: what was declared, and the shape of the rows."""
     make = SparseRegressor if record["task"] == "regression" else SparseClassifier
     bounds = {k: tuple(v) if isinstance(v, list) else v for k, v in record["bounds"].items()}
-    return make(sparsity=record["sparsity"], fit_intercept=record["intercept"], **bounds)
+    given = {name: record[name] for name in ("recipe", "epsilon", "delta", "sparsity")}
+    request = make(fit_intercept=record["intercept"], **given, **bounds, **record.get("settings", {})).request()
+    return request, request.planned_shape(record["n"], record["d"], sparse=record["sparse"])
 
 
-def case(record: dict[str, Any]) -> tuple[Case, tuple[float, float, float]]:
-    """What the planner would see of a record, and the signals of its convention."""
-    facts = declared_facts(estimator(record), record["n"], record["d"], sparse=record["sparse"])
-    budget = Budget.approx(record["epsilon"], record["delta"])
-    classes = record["task"] == "classification"
-    seen = Case(
-        algorithm=record["recipe"],
-        classes=classes,
-        documents=facts.documents,
-        counts=counts(facts),
-        free=record["intercept"],
-        n_rows=record["n"],
-        n_features=record["d"],
-        coefficients=record["sparsity"] or UNDECLARED,
-        rho=budget.as_rho(),
-        mu=budget.as_mu(),
-        base_rate=min(0.5, record["constant"]) if classes else 0.5,
-        scale=record.get("scale") or 1.0,
-    )
-    return seen, Assumptions().signals(facts)
+def case(record: dict[str, Any]) -> Case:
+    """What the planner would see of a record, if it knew the share of the rarer class and how narrow columns are."""
+    request, shape = planned(record)
+    found = Forecast.of(plan_fit(request, shape), shape).case()
+    assert found is not None
+    rate = min(0.5, record["constant"]) if found.classes else 0.5
+    return replace(found, base_rate=rate, scale=record.get("scale") or 1.0)
 
 
 def log_odds(value: float, within: tuple[float, float]) -> float:
@@ -97,16 +80,20 @@ class Kind:
         self.name = name
         self.polish = name.startswith("select_polish")
         self.records = records
-        self.cases = [case(r)[0] for r in records]
-        self.conventions = [case(r)[1] for r in records]
+        self.cases = [case(r) for r in records]
         self.signals = [min(max(r["signal"], 0.02), 0.99) for r in records]
         self.squares = [None if r["relative"] is None else r["relative"] ** 2 for r in records]
         self.lost = [
             None if intercept_noise(c) > 0.1 else (r["error"] - r["floor"]) / (r["constant"] - r["floor"])
             for r, c in zip(records, self.cases, strict=True)
         ]
-        self.relative = [None if v is None else log_odds(v, RELATIVE) for v in self.squares]
-        self.excess = [None if v is None else log_odds(v, EXCESS) for v in self.lost]
+        self.relative = self._odds(self.squares, RELATIVE)
+        self.excess = self._odds(self.lost, EXCESS)
+
+    def _odds(self, values: list[float | None], within: tuple[float, float]) -> list[float | None]:
+        """Log-odds of errors; None for fits that asked for the constant alone, which the planner knows beforehand."""
+        both = zip(values, self.cases, strict=True)
+        return [None if v is None or c.constant_only else log_odds(v, within) for v, c in both]
 
     def search(self, rare: float) -> dict[str, Any]:
         """Constants of the main formula, then of the other error, then the spread of what is left."""
@@ -129,12 +116,7 @@ class Kind:
         other = self.excess if self.polish else self.relative
         if any(y is not None for y in other):
             k |= self._other(k, other)
-        spread = {
-            f"{what} {known}": self._spread(k, what, known)
-            for what in ("excess", "coefficients")
-            for known in ("signal", "convention")
-            if not (self.name.startswith("tables") and known == "convention")
-        }
+        spread = {what: self._spread(k, what) for what in ("excess", "coefficients")}
         return {"constants": {n: round(v, 4) for n, v in k.items()}, "spread": spread, "records": len(self.records)}
 
     def _rare(self, k: dict[str, float]) -> float:
@@ -168,7 +150,7 @@ class Kind:
         runs = [minimize(loss, start * f, method="Nelder-Mead", options=options) for f in (1.0, 0.6, 1.5)]
         return [float(v) for v in min(runs, key=lambda r: r.fun).x]
 
-    def _spread(self, k: dict[str, float], what: str, known: str) -> dict[str, Any] | None:
+    def _spread(self, k: dict[str, float], what: str) -> dict[str, Any] | None:
         """Quantiles of what is left around the knots (of at most a third of the records, at least thirty), and at the worst."""
         which = 0 if what == "excess" else 1
         goal, within, value = (
@@ -176,43 +158,25 @@ class Kind:
         )
         # bands hold for users who do not know how narrow their columns are
         blind = [replace(c, scale=PLANNER.typical_scale) for c in self.cases]
-        rows = [
-            (math.log(both_odds(c, g, k)[which]), y, v, i)
-            for i, (c, g, y, v) in enumerate(zip(blind, self.signals, goal, value, strict=True))
-            if y is not None
-        ]
+        odds = [math.log(both_odds(c, g, k)[which]) for c, g in zip(blind, self.signals, strict=True)]
+        rows = [(o, y) for o, y in zip(odds, goal, strict=True) if y is not None]
         if len(rows) < 60:
             return None
-        predicted, measured, values, index = np.array(rows, dtype=float).T
+        predicted, measured = np.array(rows, dtype=float).T
         left = measured - np.clip(predicted, log_odds(0, within), log_odds(1, within))
         shifts = []
         for knot in KNOTS:
             order = np.argsort(np.abs(predicted - knot))
             inside = int(np.sum(np.abs(predicted - knot) < 2.5))
             near = order[: max(30, min(inside, len(rows) // 3))]
-            moves = np.zeros((near.size, 1))
-            if known == "convention":
-                moves = np.array([self._moves(k, which, int(index[i])) for i in near])
-            shifts.append(_quantiles(left[near][:, None] + moves))
-        # dual averaging is seldom lost altogether in the population: its worst is that of the harder cases, at least 1
-        least, beyond = (0.9, 4.0) if self.polish else (1.0, 1.0)
-        if self.name.startswith("tables") and what == "excess":
-            signals = np.array([self.signals[int(i)] for i in index])
-            over = np.maximum(signals * (values - 1), 0.0)[predicted > 0]
-            return {"shifts": shifts, "over": _quantiles(over)}
-        lost = np.clip(values[predicted > beyond], least, 4.0)
-        return {"shifts": shifts, "worst": _quantiles(lost) if lost.size >= 15 else [1.0] * len(LEVELS)}
-
-    def _moves(self, k: dict[str, float], which: int, i: int) -> list[float]:
-        """What signals within the convention's range, nine of ten inside, do to log-odds."""
-        typical, weak, strong = self.conventions[i]
-        centre = math.log(1 / typical - 1)
-        found = []
-        for z in norm.ppf(np.linspace(0.05, 0.95, 19)):
-            end = math.log(1 / (weak if z > 0 else strong) - 1)
-            signal = 1 / (1 + math.exp(centre + abs(z) / norm.ppf(0.95) * (end - centre)))
-            found.append(math.log(both_odds(self.cases[i], signal, k)[which]))
-        return list(np.array(found) - math.log(both_odds(self.cases[i], typical, k)[which]))
+            shifts.append(_quantiles(left[near]))
+        # what hard cases, at least thirty, and fits of the constant alone come to
+        least = min(0.0, float(np.sort(predicted)[-30]))
+        every = zip(self.cases, odds, self.signals, value, strict=True)
+        hard = np.array([(g, v) for c, o, g, v in every if v is not None and (c.constant_only or o >= least)])
+        if what == "excess":
+            return {"shifts": shifts, "over": _quantiles(np.maximum(hard[:, 0] * (hard[:, 1] - 1), 0.0))}
+        return {"shifts": shifts, "worst": _quantiles(np.clip(hard[:, 1], 1.0, 4.0))}
 
 
 def _quantiles(values: np.ndarray) -> list[float]:
@@ -228,7 +192,7 @@ def main() -> None:
     given = parser.parse_args()
     by_kind: dict[str, list[dict[str, Any]]] = {}
     for record in (one for path in given.records for one in usable(path)):
-        by_kind.setdefault(case(record)[0].kind, []).append(record)
+        by_kind.setdefault(case(record).kind, []).append(record)
     text = "dual_averaging documents"  # has the records with a rare class, which the others borrow from
     kinds: dict[str, Any] = json.loads(home.read_text())["kinds"]  # kinds without records stay as they are
     if text in by_kind:

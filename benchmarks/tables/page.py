@@ -11,7 +11,8 @@ from benchmarks.tables.cells import DELTA, Cell
 HEAD = """# Ordinary tables
 
 How much of the achievable accuracy gain is lost to privacy, on public tables with ordinary columns:
-ages, counts, prices, answers to questionnaires. Written by `python -m benchmarks.tables --half both --page`.
+ages, counts, prices, answers to questionnaires. Written by `python -m benchmarks.tables --half both --methods tables,dpgd,adassp --epsilons 1,4
+--seeds 0,1,2 --page`.
 
 Every table is split at random ({held:.0%} held out); bounds come from a fixed file that replaces a codebook; delta is
 {delta:g}; splits: {seeds}; a dash means not run; seconds are those of a busy machine. *Lost* is (error - non-private) / (constant - non-private): 0 is as good as without privacy, 1 is as

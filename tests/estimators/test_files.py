@@ -164,8 +164,12 @@ def test_edited_and_damaged_files_are_refused(tmp_path):
     assert "edited" in read.statement_.caveats[0]
     [first, *others] = content["steps"]
     names = {**first, "learned": {**first["learned"], "feature_names_in_": {"<array>": [["a"], ["b"]]}}}
+    scaler = others[0]["learned"]
+    learned = [{**scaler, name: 3.5} for name in scaler]
+    learned += [{k: v for k, v in scaler.items() if k != name} for name in ("scale_", "_before", "statement_")]
     for change in (
         {"steps": [names, *others]},
+        *({"steps": [first, {**others[0], "learned": other}]} for other in learned),
         {"steps": [{"name": "x", "class": "Popen", "params": {}, "learned": {}}]},
         {"model": {}},
         {"more": 1},

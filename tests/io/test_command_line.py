@@ -139,6 +139,16 @@ def test_no_command_replaces_the_table_or_the_dictionary_that_it_reads(folder):
     assert [(folder / name).read_bytes() for name in ("table.csv", "codebook.yaml")] == kept
 
 
+def test_a_plan_takes_the_base_rate_of_the_dictionary_unless_one_is_given(folder):
+    plan = ["plan", "--dictionary", "codebook.yaml", "--n-rows", 6000]
+    assert "classes are equally frequent (--base-rate)" in run(*plan)
+    (folder / "codebook.yaml").write_text(COMPLETE.replace("[no, yes]", "[no, yes], base_rate: 0.1"))
+    said = run(*plan)
+    assert "always predicting the most common class: 0.1\n" in said
+    assert "--base-rate" not in said
+    assert "always predicting the most common class: 0.3\n" in run(*plan, "--base-rate", 0.3)
+
+
 def test_fit_plan_and_predict_with_a_dictionary(folder):
     content = json.loads(run("plan", "--dictionary", "codebook.yaml", "--n-rows", 600, "--epsilon", 4, "--json"))
     assert content["n_features"] == 6

@@ -17,7 +17,7 @@ CODEBOOK = Dictionary(
         Column(name="smoker", kind="boolean", fill=False),
         Column(name="visit", kind="date", bounds=("2015-01-01", "2025-12-31"), fill="2020-06-01"),
         Column(name="note", role="ignore"),
-        Column(name="died", role="target", kind="category", categories=["no", "yes"]),
+        Column(name="died", role="target", kind="category", categories=["no", "yes"], base_rate=0.07),
     ]
 )
 
@@ -61,7 +61,9 @@ def test_check_tells_everything_at_once_one_line_each():
             Column(name="b", kind="boolean", gap_is_feature="perhaps"),
             Column(name="c"),
             Column(name="y1", role="target", kind="date", bounds=("2020-01-01", "2021-01-01")),
-            Column(name="y2", role="target", kind="boolean"),
+            Column(name="y2", role="target", kind="boolean", base_rate=0.6),
+            Column(name="y3", kind="boolean", base_rate=0.2),
+            Column(name="y4", role="ignore", kind="category", categories=["a", "b", "c"], base_rate=0.2),
             Column(name="bmi", role="ignore"),
             Column(name=" "),
         ]
@@ -83,12 +85,15 @@ def test_check_tells_everything_at_once_one_line_each():
         "column 'b': gap_is_feature must be true or false",
         "column 'c': kind is missing.",
         "column 'y1': a date cannot be the target.",
+        "column 'y2': base_rate is the share of the rarer class, above 0 and at most 0.5, got 0.6.",
+        "column 'y3': base_rate belongs to a target with two classes.",
+        "column 'y4': base_rate belongs to a target with two classes.",
         "there are 2 targets: 'y1', 'y2'.",
         "column 'bmi' is described 2 times.",
         "a column has no name",
     ):
         assert sum(part in line for line in found) == 1, part
-    assert len(found) == 17
+    assert len(found) == 20
 
 
 def test_a_dictionary_without_features_or_with_ambiguous_outputs_is_told():

@@ -87,8 +87,8 @@ def hidden(name):
     return name.startswith("_") and not name.startswith("__")
 
 
-#: Names of other libraries for which there is no public one: pyspark's way to the log of its Java process.
-NO_PUBLIC_NAME = {"_jvm"}
+#: Names of other libraries for which there is no public one: the log of the Java process of pyspark, and whether it runs.
+NO_PUBLIC_NAME = {"_jvm", "_jsc"}
 
 
 def foreign_names(text, room, own):

@@ -32,7 +32,7 @@ CENTRAL = sorted(n for n, cls in recipes.REGISTRY.items() if cls.private and n n
 BOTH = [(n, a) for n in CENTRAL for a in ("replace-one", "add-remove")]
 N, D = 60, 8
 #: Of few rows tables gives a constant, which hides everything; with so much budget it does not.
-EPSILON = {"tables": 200.0, "select_polish": 200.0}
+EPSILON = {"tables": 200.0, "select_polish": 200.0, "dual_averaging": 200.0}
 
 
 def whole_numbers() -> tuple[np.ndarray, np.ndarray]:

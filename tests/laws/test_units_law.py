@@ -24,7 +24,7 @@ KINDS = {
 }
 N, D = 60, 6
 #: Of few rows tables gives a constant, which has no units; with so much budget it does not.
-EPSILON = {"tables": 200.0, "select_polish": 80.0}
+EPSILON = {"tables": 200.0, "select_polish": 80.0, "dual_averaging": 80.0}
 #: Columns that differ much, and not by powers of two alone.
 HALF = np.array([1.0, 3.0, 0.25, 1.0, 1500.0, 0.01])
 POWERS = 2.0 ** np.array([3, -2, 0, 10, -11, 5])

@@ -41,6 +41,13 @@ def test_the_constant_predictor_errs_on_the_rarer_class():
     assert Assumptions().constant(BOX) == 1.0
 
 
+def test_a_share_that_is_not_declared_may_be_small():
+    least, typical = Assumptions().constants(TEXT)
+    assert least < typical == 0.5
+    assert Assumptions(base_rate=0.1).constants(TEXT) == (0.1, 0.1)
+    assert Assumptions().constants(BOX) == (1.0, 1.0)
+
+
 def test_documents_have_a_convention_of_their_own():
     assert Assumptions().signals(TEXT) != Assumptions().signals(TEXT.with_(sparse=True))
 

@@ -66,23 +66,23 @@ def test_more_features_never_help(kind):
 
 
 def test_errors_are_positive_rise_with_the_level_and_end_at_the_worst():
-    spread = calibration()["select_polish regression"]["spread"]["excess convention"]
+    spread = calibration()["select_polish regression"]["spread"]["excess"]
     for odds in np.geomspace(1e-6, 1e30, 30):
         values = [part(float(odds), spread, level, 0.6) for level in LEVELS]
         assert values[0] > 0
         assert values == sorted(values)
-        assert values[-1] <= spread["worst"][-1]
+        assert values[-1] <= 1 + spread["over"][-1] / 0.6
 
 
 def test_a_spread_is_interpolated_between_knots():
-    spread = {"shifts": [[float(i)] * len(LEVELS) for i in range(len(KNOTS))], "worst": [1.0] * len(LEVELS)}
+    spread = {"shifts": [[float(i)] * len(LEVELS) for i in range(len(KNOTS))], "over": [0.0] * len(LEVELS)}
     middle = math.exp((KNOTS[1] + KNOTS[2]) / 2)
     assert part(middle, spread, 0.5, 0.6) == pytest.approx(1 / (1 + math.exp(-(math.log(middle) + 1.5))))
 
 
 @pytest.mark.parametrize("signal", [0.02, 0.2, 0.9])
 def test_a_fit_that_finds_nothing_exceeds_the_constant_by_the_same_part_of_it_at_any_signal(signal):
-    spread = calibration()["tables regression"]["spread"]["excess signal"]
+    spread = calibration()["tables regression"]["spread"]["excess"]
     lost = part(1e30, spread, 0.95, signal)
     assert 1 - signal * (1 - lost) == pytest.approx(1 + spread["over"][-1])
 

@@ -180,9 +180,16 @@ def test_a_few_hundred_rows_are_not_called_useful_where_nobody_knows_the_signal(
 
 
 def test_bands_of_tables_hold_weak_signals_and_narrow_when_the_signal_is_known():
-    free, known = (told(classifier(), 2000, 7, **signal).error.test for signal in ({}, {"signal": 0.5}))
+    free, known = (told(classifier(), 2000, 7, base_rate=0.5, **signal).error.test for signal in ({}, {"signal": 0.5}))
     assert free.high > 0.5  # as bad as a constant, which a table without a signal is
     assert known.high - known.low < 0.3 * (free.high - free.low)
+
+
+def test_the_band_of_a_share_that_is_not_declared_holds_the_constant_of_a_rarer_class():
+    free, known = (told(classifier(), 60, 7, **rate).error.test for rate in ({}, {"base_rate": 0.5}))
+    assert 0.2 in free
+    assert 0.2 not in known
+    assert (free.typical, free.high) == (known.typical, known.high)
 
 
 def test_the_feature_scale_counts():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -18,6 +19,7 @@ class Frame:
 
     def __init__(self, cached=False):
         self.is_cached, self.given_back = cached, 0
+        self.sparkSession = MagicMock()  # its log is switched off, and its context runs
 
     def persist(self):
         self.is_cached = True
@@ -38,6 +40,15 @@ def test_spark_forgets_a_frame_that_we_cached_after_a_failure_too():
     del refusal
     gc.collect()
     assert frame.given_back == 1
+
+
+def test_spark_asks_nothing_of_a_context_that_has_stopped():
+    frame = Frame()
+    frame.sparkSession.sparkContext._jsc = None
+    with pytest.raises(DataError):
+        spark.open_collection(frame, "y")
+    gc.collect()
+    assert frame.given_back == 0
 
 
 def test_spark_leaves_a_frame_that_was_cached_before():

@@ -116,7 +116,7 @@ class Job:
         )
         self.kind = kind
         # at a smaller epsilon these recipes ask so few rows for the constant only, which is one answer
-        epsilon = 200.0 if name in ("auto", "tables", "select_polish") else 4.0
+        epsilon = 200.0 if name in ("auto", "tables", "select_polish", "dual_averaging") else 4.0
         self.arguments = {"epsilon": epsilon, "delta": 1e-5, "feature_bound": 1.0, "random_state": 3, "recipe": name}
         self.arguments |= {"accept": ACCEPTED, **own, **arguments}
         self.ledger = Ledger(f"sqlite:///{folder}/budget.db")

@@ -48,7 +48,9 @@ USUAL = (
 @click.option(
     "--feature-scale", type=float, help="Standard deviation of a typical feature. Default: it fills most of its bounds."
 )
-@click.option("--base-rate", type=float, help="Classification: part of the rarer class. Default: 0.5.")
+@click.option(
+    "--base-rate", type=float, help="Classification: share of the rarer class. Default: a --dictionary's base_rate."
+)
 @click.option(
     "--half-width", type=float, help="With --intervals: also say how many rows an interval of this half-width takes."
 )
@@ -110,7 +112,9 @@ def plan(
         raise Refusal("Missing option '--n-features'. A --dictionary says it, too.")
     elif data is not None:
         sparse = _sparse_file(data, sparse)
-    known = {"signal": signal, "feature_scale": feature_scale, "base_rate": base_rate}
+    known: dict[str, Any] = {"signal": signal, "feature_scale": feature_scale, "base_rate": base_rate}
+    if base_rate is None and dictionary is not None and dictionary.target is not None:
+        known["base_rate"] = dictionary.target.base_rate
     width = 1 if dictionary is None else n_features
     if options["task"] == "survival":
         raise Refusal("survival fits are not planned yet: SparseSurvival has no forecast. Leave --task survival out.")

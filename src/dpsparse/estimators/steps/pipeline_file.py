@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import partial
+from types import UnionType
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ...core.codec import form
 from ...io.dictionary import Dictionary, TableEncoder
 from ..model_file import model_content, model_of, of_earlier_release, write_sealed
 from ..model_schema import ModelContent, seal, unseal
+from .bounds import Bounds
 from .count import NoisyCount
 from .pipeline import PrivatePipeline
 from .private_bounds import PrivateBounds
@@ -26,14 +28,19 @@ from .values import arguments, restored_value, stored_value
 
 FORMAT, VERSION = "dpsparse-pipeline", 1
 
-#: What a fitted step of ours holds beside its arguments; others learn nothing.
-LEARNED: dict[type, tuple[str, ...]] = {
-    RowNormalizer: ("bounds_",),
-    PublicScaler: ("bounds_",),
-    PrivateScaler: ("scale_", "bounds_", "_before", "statement_"),
-    PrivateBounds: ("bounds_", "target_bound_", "target_center_", "statement_"),
-    NoisyCount: ("n_rows_", "statement_"),
-    TableEncoder: ("dictionary_",),
+#: What a fitted step of ours holds beside its arguments, and of which types; others learn nothing.
+LEARNED: dict[type, dict[str, type | UnionType]] = {
+    RowNormalizer: {"bounds_": Bounds},
+    PublicScaler: {"bounds_": Bounds},
+    PrivateScaler: {"scale_": np.ndarray, "bounds_": Bounds, "_before": Bounds, "statement_": Statement},
+    PrivateBounds: {
+        "bounds_": Bounds,
+        "target_bound_": float | None,
+        "target_center_": float | None,
+        "statement_": Statement,
+    },
+    NoisyCount: {"n_rows_": int, "statement_": Statement},
+    TableEncoder: {"dictionary_": Dictionary},
 }
 #: Steps of scikit-learn that learn nothing, so that their arguments are all of them.
 STATELESS: tuple[type, ...] = (
@@ -44,7 +51,7 @@ STATELESS: tuple[type, ...] = (
 )
 KNOWN = {kind.__name__: kind for kind in (*LEARNED, *STATELESS)}
 #: What both kinds of estimators learn about their columns.
-SEEN = ("n_features_in_", "feature_names_in_")
+SEEN: dict[str, type | UnionType] = {"n_features_in_": int, "feature_names_in_": np.ndarray | list}
 #: Arguments of a pipeline that are not stored: steps have a form of their own.
 LEFT = ("steps", "memory", "verbose", "transform_input", "budget")
 
@@ -105,7 +112,7 @@ def _step(name: str, step: BaseEstimator) -> StoredStep:
             f"{', '.join(sorted(KNOWN))}; "
             "save the model alone with pipeline[-1].save(path)."
         )
-    held = (*LEARNED.get(kind, ()), *SEEN) if kind in LEARNED else ()
+    held = (*LEARNED[kind], *SEEN) if kind in LEARNED else ()
     learned = {key: stored_value(vars(step)[key], f"{kind.__name__}.{key}") for key in held if key in vars(step)}
     return StoredStep(name, kind.__name__, arguments(step, ("dictionary",)), learned)
 
@@ -116,11 +123,14 @@ def _made(stored: StoredStep, exact_labels: bool) -> BaseEstimator | None:
     kind, params = KNOWN[stored.class_], restored_value(stored.params)
     learned = restored_value(stored.learned)
     names = np.asarray(learned.get("feature_names_in_", ["none"]))
-    if not set(learned) <= {*LEARNED.get(kind, ()), *SEEN} or names.ndim != 1 or names.dtype.kind != "U":
+    types = LEARNED.get(kind, {})
+    if not types.keys() <= learned.keys() <= {*types, *SEEN}:
+        raise ValueError
+    if not all(isinstance(value, (types | SEEN)[name]) for name, value in learned.items()):
+        raise ValueError
+    if names.ndim != 1 or names.dtype.kind != "U":
         raise ValueError
     if kind is TableEncoder:
-        if not isinstance(learned["dictionary_"], Dictionary):
-            raise ValueError
         params["dictionary"] = learned["dictionary_"] = learned["dictionary_"].as_fitted(exact_labels=exact_labels)
     step = kind(**params)
     for name, value in learned.items():

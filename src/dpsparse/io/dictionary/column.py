@@ -92,6 +92,9 @@ class Column:
         only falls, or as steps. None: as the fit is asked for (`shapes`).
     group : str or None
         Features of the same group are kept and dropped together, and count once in `sparsity`.
+    base_rate : float or None
+        Of a target with two classes: the publicly known share of the rarer one, such as a published
+        prevalence. Plans use it; fits do not.
 
     Examples
     --------
@@ -120,6 +123,7 @@ class Column:
     shape: str | None = None
     reference: object = None
     group: str | None = None
+    base_rate: object = None
 
     def __post_init__(self) -> None:
         role = "feature" if self.role is None else self.role
@@ -132,6 +136,8 @@ class Column:
             changes[name] = texts(getattr(self, name), single=True)
         if isinstance(self.thousands, str) and self.thousands and not self.thousands.strip():
             changes["thousands"] = "space"
+        if self.base_rate is not None:
+            changes["base_rate"] = end(self.base_rate, "number")
         for name in ("fill", "reference"):
             if getattr(self, name) is not None:
                 changes[name] = fill(getattr(self, name), self.kind)
@@ -217,6 +223,15 @@ class Column:
             yield f"gap_is_feature belongs to features, but the role is {self.role!r}. Leave it out."
         if self.unit is not None and not (isinstance(self.unit, str) and self.unit.isprintable()):
             yield f"unit must be text, got {self.unit!r}."
+        if self.base_rate is not None:
+            two = self.kind == "boolean" or len(self.labels) == 2
+            if self.role != "target" or not two:
+                yield "base_rate belongs to a target with two classes. Leave it out."
+            elif not (isinstance(self.base_rate, float) and 0 < self.base_rate <= 0.5):
+                yield (
+                    f"base_rate is the share of the rarer class, above 0 and at most 0.5, got {self.base_rate!r}. Take "
+                    "it from a publication and not from the data."
+                )
 
     def _kind_problems(self) -> Iterator[str]:
         used = self.role in USED

@@ -27,6 +27,7 @@ fill: the public value for a gap (optional) reference: the category, or the numb
 gap_is_feature: true adds an indicator for gaps (optional)      unit: years (optional)
 shape: line, smooth, monotone or steps (optional)
 group: features of one group are kept or dropped together (optional)
+base_rate: of a target with two classes, the published share of the rarer one, for plans (optional)
 How cells are written, where it is not 12.5, 2024-12-31 or a label in any case of letters (all optional):
 format: DD.MM.YYYY, %d.%m.%Y or a list      decimal: ","     thousands: ",", ".", "'" or space
 below: limit, half or missing, for <0.5     above: limit or missing, for >100

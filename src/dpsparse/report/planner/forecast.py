@@ -178,17 +178,14 @@ class Forecast:
         return None if case is None else self._error(case)
 
     def _error(self, case: Case) -> ExpectedError:
-        typical, weak, strong = self._signals
         excess, squares = self._parts(case, "excess"), self._parts(case, "coefficients")
-        # with the signal unknown its ends meet the outer fifths of the excess: both at their worst
-        # are rarer than one in twenty. Tables meet them at their worst: weak and strong ones are common.
-        ends = (
-            excess if weak == strong or case.algorithm == Tables.name else self._parts(case, "excess", (0.2, 0.5, 0.8))
-        )
         assert excess is not None
-        assert ends is not None
-        constant = self._constant
-        low, middle, high = (constant * (1 - g * (1 - e)) for g, e in zip((strong, typical, weak), ends, strict=True))
+        typical, weak, strong = self._signals
+        least, constant = self._constants
+        low, middle, high = (constant * (1 - g * (1 - e)) for g, e in zip((strong, typical, weak), excess, strict=True))
+        low = min(
+            low, middle * least / constant
+        )  # a rare class and a strong signal at once are rarer than one in twenty
         test = ErrorBand((1 - PLANNER.measured) * low, middle, (1 + PLANNER.measured) * high)
         return ExpectedError(
             test=test,
@@ -199,14 +196,14 @@ class Forecast:
         )
 
     @property
-    def _constant(self) -> float:
-        """Error of the constant predictor.
+    def _constants(self) -> tuple[float, float]:
+        """Error of the constant predictor: the least one and the typical one of the convention.
 
         For many classes, which are taken to be alike frequent, all but one of them.
         """
         if self.shape.models > 1 and self.assumed.base_rate is None:
-            return 1 - 1 / self.shape.models
-        return self.assumed.constant(self.facts)
+            return (1 - 1 / self.shape.models,) * 2
+        return self.assumed.constants(self.facts)
 
     @property
     def _signals(self) -> tuple[float, ...]:
@@ -232,26 +229,20 @@ class Forecast:
     def _parts_of(self, case: Case, what: str, levels: Sequence[float]) -> list[float] | None:
         """The same for one outcome.
 
-        Kinds without a spread for an unknown signal are calibrated on weak and strong ones: better
-        ends then belong to the strong signal of the convention, and worse ends to the weak one.
+        Where the signal is not declared, better ends belong to the strong signal of the convention,
+        and worse ends to the weak one.
         """
         found = calibration()[case.kind]
-        unknown = self.assumed.signal is None
-        spread = found["spread"].get(f"{what} convention") if unknown else found["spread"][f"{what} signal"]
-        if spread is None and found["spread"][f"{what} signal"] is not None and unknown:
-            typical, weak, strong = self._signals
-            at = {level: typical if level == 0.5 else strong if level < 0.5 else weak for level in levels}
-            here = [self.with_signal(at[level]) for level in levels]
-            each = [one._parts_of(case, what, (level,)) for one, level in zip(here, levels, strict=True)]
-            return [values[0] for values in each if values is not None]
+        spread = found["spread"][what]
         if spread is None:
             return None
-        excess, squares = both_odds(case, self._signals[0], found["constants"])
-        odds, more = (excess, intercept_noise(case)) if what == "excess" else (squares, 0.0)
-        sure = beyond_hope(case)
-        parts = []
+        typical, weak, strong = self._signals
+        sure, parts = beyond_hope(case), []
         for level in levels:
-            value = part(odds, spread, level, self._signals[0])
+            signal = typical if level == 0.5 else strong if level < 0.5 else weak
+            excess, squares = both_odds(case, signal, found["constants"])
+            odds, more = (excess, intercept_noise(case)) if what == "excess" else (squares, 0.0)
+            value = part(odds, spread, level, signal)
             # the square of a normal number has a spread of its own
             parts.append(value + sure * max(0.0, 1 - value) + more * 2 * float(gammaincinv(0.5, level)))
         return parts
@@ -317,7 +308,7 @@ class Forecast:
     def _useful(self, case: Case) -> bool:
         """Whether four of five fits are useful at the declared signal; without one, at a medium or the weak one."""
         _, weak, _ = self._signals
-        least = weak if self.assumed.signal is not None else max(weak, PLANNER.medium)
+        least = weak if self.assumed.signal is not None else max(weak, PLANNER.several.strengths[1])
         return not case.constant_only and self._ratios(case, least)[1] <= PLANNER.useful
 
     def _signal_needed(self, case: Case) -> float | None:

@@ -151,8 +151,8 @@ def part(odds: float, spread: Mapping[str, Sequence[Any]], level: float, signal:
     """An error from its odds, at a level of the population.
 
     `spread` holds shifts of log-odds at the knots, and what errors come to where nothing is found:
-    as it is ("worst", about 1), or as the part of a constant predictor's error by which a fit
-    exceeds it ("over"), which a weak signal makes a large part of what could be gained.
+    for coefficients as it is ("worst", about 1), for the excess as the part of a constant predictor's
+    error by which a fit exceeds it ("over"), which a weak signal makes a large part of what could be gained.
     """
     which = LEVELS.index(level)
     moved = math.log(odds) + float(np.interp(math.log(odds), KNOTS, [at[which] for at in spread["shifts"]]))

@@ -318,10 +318,8 @@ def open_collection(
 
 
 def _forget(frame: DataFrame) -> None:
-    """Remove a frame from the cache; a session that has stopped has none."""
-    from pyspark.sql import SparkSession
-
-    if SparkSession.getActiveSession() is not None:
+    """Remove a frame from the cache; a context that has stopped has none. In any thread: active sessions are of one."""
+    if frame.sparkSession.sparkContext._jsc is not None:
         frame.unpersist()
 
 
