@@ -68,7 +68,7 @@ NOTES = """## Left out, and why
 
 - **OpenDP** 0.16 has a linear regression (Theil-Sen) for a single column only, and no logistic one; it has no model for these tables.
 - **JAX-Privacy** 2.0 trains by DP-SGD under the same accounting as Opacus, and has no linear model of its own; its correlated noise serves many passes in fixed batches. It installs in a minute, and we expect Opacus' line again.
-- **AIM** selects in many rounds where MST selects once, and MST takes about a CPU minute for nine columns already. Of synthetic data MST stands here, on few tables and splits.
+- **Synthetic data** is all but left out: MST takes about a CPU minute for one fit of nine columns, and AIM, which was not tried, selects in many rounds where MST selects once. MST stands in the tables where it was run, and in no count before it has several splits.
 - **TukeyEM**: we found no package to install.
 - **Opacus** and **MST** are run on every fourth of the smaller tables ({some}); they take a hundred to a few thousand times as long as ours. DP-EBM is not run on the text: its queries, and its time, grow with the columns.
 
