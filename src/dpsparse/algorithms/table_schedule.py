@@ -19,7 +19,7 @@ from ..core.facts import Facts, Vector
 from ..core.plan import Ask, Noise, Plan
 from . import column_locations
 from .constants import ENGINE, LOW, MIDDLE, TABLES, Constants
-from .engine import class_clip, constant_plan
+from .engine import class_clip, constant_plan, first_share
 from .finish import Finish, slope_share
 
 #: Branches of a plan: go on with all columns, or with few.
@@ -126,7 +126,7 @@ class TableSchedule:
             keep=facts.sparsity if given else None,
             rare=rare,
         )
-        return replace(found, race=race and not given and not found.newton)
+        return replace(found, race=race and not (given or found.newton or found.public))
 
     # ----------------------------------------------------------------------------------------------
     # what is asked at all
@@ -228,6 +228,8 @@ class TableSchedule:
     @property
     def parts(self) -> tuple[float, ...]:
         """Parts of the budget for gradients that the phases take."""
+        if self.public:
+            return (1.0,)
         if self.newton:
             return TABLES.several.newton_phases
         if self.race:
@@ -246,7 +248,8 @@ class TableSchedule:
         lengths = 1 + self.whitens + column_locations.TURNS * (not self.few_records and not self.centred)
         if self.keep is not None:
             lengths += 1 + (not self.few_records)
-        return self.free + lengths + (not self.classes) * len(self.parts) + self.asks_slope
+        clips = 0 if self.classes else len(self.parts)
+        return self.free + lengths + clips + self.asks_slope
 
     @cached_property
     def _questions(self) -> float:
@@ -263,11 +266,23 @@ class TableSchedule:
     @property
     def constant(self) -> bool:
         """Whether the median, or the share of a class, is all that can be told."""
+        return self._unclear and not self.public
+
+    @property
+    def public(self) -> bool:
+        """Whether rows are measured in their declared bound, since no scale can be told: classes, whose slopes have one."""
+        return self.classes and not self.rare and self.level >= TABLES.least_records and self._unclear
+
+    @property
+    def _unclear(self) -> bool:
+        """Whether answers about scales would be too noisy."""
         return self.free and self._clear < ENGINE.constant_level
 
     @property
     def question(self) -> float:
         """Share of one query."""
+        if self.public:
+            return first_share(self.level, 1)
         return self._questions / self._count
 
     @property
@@ -278,8 +293,8 @@ class TableSchedule:
     @property
     def gradients(self) -> float:
         """Share of all gradients, and of the Gram matrix of columns that are kept."""
-        asked = self._questions + self.means + self.gram + self.hessian + self.slope + self.mean_residual
-        return 1.0 - asked
+        scalars = self.question if self.public else self._questions
+        return 1.0 - (scalars + self.means + self.gram + self.hessian + self.slope + self.mean_residual)
 
     def lengths(self, longest: float) -> Vector:
         """The grid for lengths of rows."""
@@ -374,10 +389,11 @@ class TableSchedule:
         if self.means:
             asks += column_locations.asks(self.means, self.question, gaussian, gumbel)
         whiten("gram", self.gram)
-        choice("length")
+        if not self.public:
+            choice("length")
         for phase in self.phases:
             last = phase is self.phases[-1]
-            if self.keep is not None and last:
+            if self.keep is not None and last and not self.public:
                 whiten("last gram", self.last_gram)
                 choice("last length")
             if not self.classes:

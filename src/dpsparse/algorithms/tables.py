@@ -12,7 +12,8 @@ identity where the matrix is noise, a typical length of rows, and before every p
 of gradients. Declared bounds may be far too wide: they set the range of grids, and not the noise.
 Where noise may dominate, the slope of the target on the score is asked at the end, and the score is
 shrunk towards the constant by it; where even a typical norm of rows cannot be distinguished from
-noise, only the median is released.
+noise, only the median is released, and of classes, whose slopes are bounded, a path on rows in
+units of their declared bound, drawn back by its own noise.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from ..queries.kinds import (
 )
 from .column_locations import ColumnLocations
 from .constants import ENGINE, RACE, TABLES
-from .engine import Queries
+from .engine import Queries, believed
 from .finish import Score, clear_part
 from .newton import newton
 from .select_polish import SelectAndPolish
@@ -92,6 +93,8 @@ class TableDescent:
             return queries.constant(schedule.level)
         start = _start(queries, schedule)
         descent, origin = _all_columns(queries, schedule, start, path, origin)
+        if schedule.public:
+            return _believed(descent.run(schedule.phases[0]))
         if schedule.newton:
             return _result(newton(descent, descent.square))
         for number, phase in enumerate(schedule.phases[:-1]):
@@ -155,15 +158,21 @@ def _last_columns(descent: Descent, origin: ColumnLocations | None) -> Descent:
     queries, schedule, facts = descent.queries, descent.schedule, descent.facts
     if schedule.keep is None:
         return descent
-    sizes = np.abs(descent.features()) * facts.half_widths
-    best = np.sort(np.argsort(-sizes, kind="stable")[: schedule.keep])
-    if facts.groups is not None:
-        best = largest_groups(sizes, facts.groups, groups_of(schedule.keep, facts.groups))
+    best = _largest(descent, schedule.keep)
     centre = descent.frame.centre[best]
     longest = min(facts.row_bound, float(np.linalg.norm(facts.half_widths[best]))) + float(np.linalg.norm(centre))
     asks, gram = ("last gram", "last length"), schedule.last_gram
     elsewhere = 1.0 if origin is None else origin.rows_elsewhere(best, facts.half_widths)
     return _descent(queries, schedule, (best, centre), longest, descent.start, descent.path, asks, gram, elsewhere)
+
+
+def _largest(descent: Descent, keep: int) -> Indices:
+    """The columns, or groups of columns, with the largest coefficients in units of their half-widths."""
+    facts = descent.facts
+    sizes = np.abs(descent.features()) * facts.half_widths
+    if facts.groups is not None:
+        return largest_groups(sizes, facts.groups, groups_of(keep, facts.groups))
+    return np.sort(np.argsort(-sizes, kind="stable")[:keep])
 
 
 def _descent(
@@ -190,7 +199,9 @@ def _descent(
         square = mean_eigenvalue(found, length)
         longest *= largest
     frame = Projection(support=support, centre=centre, matrix=matrix)
-    length = queries.row_length(frame, schedule.lengths(longest), schedule.middle, asks[1], elsewhere)
+    length = ENGINE.clear_length * longest
+    if not schedule.public:
+        length = queries.row_length(frame, schedule.lengths(longest), schedule.middle, asks[1], elsewhere)
     constant = TABLES.constant * schedule.free
     frame = Projection(support=support, centre=centre, matrix=matrix, length=length, constant=constant)
     return Descent(queries, schedule, frame, start, path, square / length**2, elsewhere)
@@ -238,6 +249,24 @@ def _result(descent: Descent) -> Vector:
         found[-1] += mean_residual(descent, part, offset) / facts.intercept
     if descent.path is not None:
         descent.path.add(found, queries.oracle)
+    return found
+
+
+def _believed(descent: Descent) -> Vector:
+    """The coefficients as far as the gradient at the start stands clear of noise, without a query; or the largest.
+
+    Noise of the class share is in that gradient along the mean row, which is at most about as long as a typical one.
+    """
+    schedule, facts = descent.schedule, descent.facts
+    gradient, variance = descent.trail.start()
+    share = 1 / (schedule.level * math.sqrt(schedule.question))
+    part = believed(gradient, math.sqrt(variance + share**2 / gradient.size))
+    found = descent.full(part, descent.start + part * (descent.intercept() - descent.start))
+    if schedule.keep is not None:
+        dropped = np.setdiff1d(np.arange(facts.n_features), _largest(descent, schedule.keep))
+        found[dropped] = 0.0
+    if descent.path is not None:
+        descent.path.add(found, descent.queries.oracle)
     return found
 
 
