@@ -190,7 +190,10 @@ def parts(found: Summary) -> Iterator[str]:
     yield "|---" * (len(heads) + 1) + "|"
     for name in METHODS:
         values = [found.over_tables(name, epsilon, few) for epsilon, few in groups]
-        cells = [f"{mean:.2f} ± {error:.2f} ({count})" if count else "" for mean, error, count in values]
+        cells = [
+            f"{mean:.2f} ± {error:.2f} ({count})" if count > 1 else f"{mean:.2f} (1)" if count else ""
+            for mean, error, count in values
+        ]
         if any(cells):
             yield f"| {name} | {' | '.join(cells)} |"
 
