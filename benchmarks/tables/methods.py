@@ -58,4 +58,5 @@ METHODS: dict[str, Method] = {
     "reference": Method(reference.fit),
     "dpgd": Method(peers.dpgd),
     "adassp": Method(peers.adassp, classes=False),
+    "boosted_adassp": Method(peers.boosted_adassp, classes=False),
 }

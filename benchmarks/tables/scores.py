@@ -1,7 +1,8 @@
-"""How wrong a linear model is on held-out rows."""
+"""How wrong a model is on held-out rows: one that predicts numbers, or the log-odds of a class."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +23,7 @@ class Linear:
         return np.asarray(X @ self.coef + self.intercept, float)
 
 
-def scores(model: Linear, table: Table) -> dict[str, float]:
+def scores(model: Callable[[Array], Array], table: Table) -> dict[str, float]:
     """Errors on the held-out rows, and whether probabilities are right; `slope` is missing for a constant.
 
     Regression: `main` is the mean squared error over the variance of the target (of the signal where it is known).

@@ -37,7 +37,7 @@ CLAIMS = (
     Claim("tested with the pinned and the oldest allowed libraries", "versions.md", "make test-versions"),
     Claim("one module opens, locks and names files there", "versions.md", "pytest tests/core/test_private_files.py"),
     Claim("The wheel is pure Python.", "prove.md", "make dist"),
-    Claim("At epsilon 1 with defaults, on held-out data", "peers.md", "python -m benchmarks.peers"),
+    Claim("Tables on which dpsparse wins / ties / loses", "peers.md", "make bench-peers"),
     Claim("the guarantee is for all rows of one patient", "units.md", "pytest tests/laws/test_units_law.py"),
     Claim(
         "A cell that is empty or cannot be read becomes a public fill value",
@@ -58,7 +58,7 @@ CLAIMS = (
 
 #: Pages of results, with the command that measures them and where its numbers are kept.
 RESULTS = (
-    ("peers.md", "python -m benchmarks.peers", "benchmarks/results/peers.parquet"),
+    ("peers.md", "make bench-peers", "benchmarks/results/peers.parquet"),
     ("tables_benchmark.md", "python -m benchmarks.tables", "docs/tables_benchmark.md"),
     ("intervals_benchmark.md", "python -m benchmarks.coverage", "benchmarks/results/coverage.parquet"),
     ("shapes_benchmark.md", "python -m benchmarks.shapes", "docs/shapes_benchmark.md"),

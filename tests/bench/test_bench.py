@@ -2,6 +2,8 @@
 
 import json
 import math
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -242,6 +244,30 @@ def test_processes_give_what_one_process_gives(files):
     study = OwnData(files / "mine.npz", ("dp_ight",), (10.0,), 2, "regression", settings)
     one, two = (run_study(study, files / f"{n}.jsonl", processes=n, prepare=[files / "mine.py"]).errors for n in (1, 2))
     assert {cell: found["mse"] for cell, found in one.items()} == {cell: found["mse"] for cell, found in two.items()}
+
+
+def test_a_study_that_is_stopped_drops_the_runs_that_wait(tmp_path, monkeypatch):
+    """The second process in line waits a little for each run: the rest would take seconds, and be counted."""
+    begun, permits = [], threading.Semaphore(1)
+
+    class Slow:
+        name = "slow"
+
+        def cells(self):
+            return [Cell("any", "method", 1.0, seed) for seed in range(40)]
+
+        def run(self, cell):
+            begun.append(cell)
+            permits.acquire(timeout=0.1)
+            return {"error": 0.0}
+
+    def stop(done, of):
+        raise TimeoutError
+
+    monkeypatch.setattr(runner, "ProcessPoolExecutor", lambda count, context, **given: ThreadPoolExecutor(1))
+    with pytest.raises(TimeoutError):
+        run_study(Slow(), tmp_path / "slow.jsonl", processes=2, tell=stop)
+    assert len(begun) < 20
 
 
 @pytest.mark.parametrize(

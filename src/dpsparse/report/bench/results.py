@@ -8,6 +8,7 @@ import os
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -56,11 +57,16 @@ class Results:
     def values(self, data: str, method: str, epsilon: float, metric: str, at: float | None = 0.0) -> dict[int, float]:
         """Errors of one method by seed; at None, those of the best grid point."""
         at = self.best_at(data, method, epsilon, metric) if at is None else at
-        return {
-            cell.seed: found[metric]
-            for cell, found in sorted(self.errors.items())
-            if (cell.data, cell.method, cell.epsilon, cell.at) == (data, method, epsilon, at) and metric in found
-        }
+        runs = self._runs.get((data, method, epsilon, at), {})
+        return {seed: found[metric] for seed, found in runs.items() if metric in found}
+
+    @cached_property
+    def _runs(self) -> dict[tuple[str, str, float, float], dict[int, Mapping[str, float]]]:
+        """Errors by seed of every data, method, epsilon and place."""
+        runs: dict[tuple[str, str, float, float], dict[int, Mapping[str, float]]] = {}
+        for cell, found in sorted(self.errors.items(), key=lambda item: item[0]):
+            runs.setdefault((cell.data, cell.method, cell.epsilon, cell.at), {})[cell.seed] = found
+        return runs
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Means with their standard errors, one row for each method on each data at each epsilon."""

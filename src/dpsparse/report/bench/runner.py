@@ -74,8 +74,11 @@ def _each(
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(processes, context, initializer=_set_up, initargs=(prepare,)) as pool:
             runs = [pool.submit(_run_all, study, group) for group in _groups(cells, processes)]
-            for run in as_completed(runs):
-                yield from run.result()
+            try:
+                for run in as_completed(runs):
+                    yield from run.result()
+            finally:
+                pool.shutdown(cancel_futures=True)  # a caller that stops early does not wait for the rest
     finally:
         for name, value in kept.items():
             if value is None:
