@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..core.facts import Projection, Vector
+from ..core.facts import Facts, Projection, Vector
 from ..core.plan import Ask, Noise
 from ..queries.kinds import Hessian, Indices, ProjectedGradient, ProjectedModel
 from .constants import FINISH
@@ -87,7 +87,8 @@ class Finish:
             return 0.0, score.offset
         if unit > limit:
             return 0.0, score.base
-        noise = 2 * clip / (self.level * math.sqrt(self.share)) / self._bend(moved)
+        noise = 2 * clip / (self.level * math.sqrt(self.share))
+        noise /= self._bend(queries.facts, moved) if self.classes else 1.0
         part, offset = self._kept(slope, moved, score, FINISH.noise * noise / FINISH.square / unit)
         beside = slope if self.classes and slope > 0 else 1.0  # the slope that the constant was found beside
         return part, offset + (beside - part) * mean
@@ -104,7 +105,7 @@ class Finish:
 
         Each turn is a noisy Newton step, taken as far as a Kalman filter believes it.
         """
-        free, bend = queries.facts.free, min(queries.facts.curvature, self._bend(score.offset))
+        free, bend = queries.facts.free, self._bend(queries.facts, score.offset)
         plane = replace(score.frame, length=unit, constant=FINISH.constant * bool(free))
         theta = np.r_[unit * part, [part * (score.offset - score.base) / FINISH.constant] * free]
         whole = 1 / (bend * np.r_[FINISH.bent, [FINISH.constant**2] * free])
@@ -141,13 +142,13 @@ class Finish:
         mean = float(answer[1]) / (math.sqrt(2) * FINISH.constant) if facts.free else 0.0
         return FINISH.square_factor * typical * math.sqrt(square), typical * clear_part(mean, noise)
 
-    def _bend(self, offset: float) -> float:
-        """The curvature along the score: 1 for numbers; p(1-p) of a constant for classes, and a part more."""
+    def _bend(self, facts: Facts, offset: float) -> float:
+        """The curvature along the score: for classes p(1-p) of a constant and a part more, at most that of the loss."""
         if not self.classes:
-            return 1.0
+            return facts.curvature
         least, most = FINISH.pair.offsets
         p = 1 / (1 + math.exp(-min(max(offset, least), most)))
-        return min(0.25, p * (1 - p) + FINISH.least_bend)
+        return min(facts.curvature, p * (1 - p) + FINISH.least_bend)
 
     def _kept(self, found: float, moved: float, score: Score, noise: float) -> tuple[float, float]:
         """The slope as far as it stands clear of 1, or of 0 where it is nearer to that; and the constant.

@@ -270,7 +270,7 @@ class TableSchedule:
 
     @property
     def public(self) -> bool:
-        """Whether rows are measured in their declared bound, since no scale can be told: classes, whose slopes have one."""
+        """Whether rows of classes are measured in their declared bound, as no scale can be told."""
         return self.classes and not self.rare and self.level >= TABLES.least_records and self._unclear
 
     @property

@@ -91,10 +91,7 @@ class TableDescent:
         schedule, queries = self._schedule(oracle.facts), Queries(oracle)
         if schedule.constant:
             return queries.constant(schedule.level)
-        start = _start(queries, schedule)
-        descent, origin = _all_columns(queries, schedule, start, path, origin)
-        if schedule.public:
-            return _believed(descent.run(schedule.phases[0]))
+        descent, origin = _all_columns(queries, schedule, _start(queries, schedule), path, origin)
         if schedule.newton:
             return _result(newton(descent, descent.square))
         for number, phase in enumerate(schedule.phases[:-1]):
@@ -156,7 +153,7 @@ def _last_columns(descent: Descent, origin: ColumnLocations | None) -> Descent:
     Or the groups of columns with the largest. Where all are kept, the same.
     """
     queries, schedule, facts = descent.queries, descent.schedule, descent.facts
-    if schedule.keep is None:
+    if schedule.keep is None or schedule.public:
         return descent
     best = _largest(descent, schedule.keep)
     centre = descent.frame.centre[best]
@@ -238,6 +235,8 @@ def whitening(gram: Vector, noise: float, norm: float) -> tuple[Vector, float]:
 def _result(descent: Descent) -> Vector:
     """The coefficients, drawn back by the slope and with a last step of the constant where these are asked for."""
     schedule, facts, queries = descent.schedule, descent.facts, descent.queries
+    if schedule.public:
+        return _believed(descent)
     part, offset = 1.0, descent.intercept()
     if schedule.slope:
         assert descent.clip is not None
