@@ -61,7 +61,7 @@ PEERS = """## Who is compared
 | Opacus, tuned on the test rows | Opacus 1.6, a linear model by DP-SGD: 20 passes in 20 batches, clip 1; the best of six learning rates on the held-out data. It has no defaults for a linear model |
 | MST, then a linear model | synthetic rows by MST (McKenna et al., 2021) as in dpmm 0.1, 16 points for each column; then ridge or logistic regression on them |
 | diffprivlib | diffprivlib 0.6, `LinearRegression`, `LogisticRegression`, defaults |
-| linear, additive, boosted trees, skglm | without privacy: ridge or logistic regression, the same on curves of five terms, scikit-learn's boosted trees with defaults, and l1 penalties |
+| linear, additive, boosted trees, skglm | without privacy: ridge or logistic regression, the same on curves of five terms, scikit-learn's boosted trees with defaults, and l1 penalties. skglm stands in the tables only where it was run |
 """
 
 NOTES = """## Left out, and why
