@@ -31,7 +31,7 @@ class Tables(PrivateRecipe):
 
     * **constant**: where one query would be left with a level :math:`N\sqrt f` below 18,
       the median, shrunk by :math:`N^2/(N^2 + 64)`, or the class share is all that is released. From
-      :math:`N = 20` on, classes are told by a path all the same, since their slopes are bounded:
+      :math:`N = 20` on, classes get a path all the same, since their slopes are bounded:
       up to 30 % for the start, the rest for one phase on rows in units of .6 times their declared
       bound, and the part of the result that its gradient at the start, less the energy of its noise
       and of the start's, says is signal (James and Stein);

@@ -162,7 +162,7 @@ def server_app(
     make : function of a Context
         The server: use ``Server.open(path, ...)``, so that the same command goes on after a crash.
     done : function of the fitted estimator and the server
-        Keeps the model. It is called before any site is told that the run is over, and again, with
+        Keeps the model. It is called before any site hears that the run is over, and again, with
         the same model, where the run is started again after its last round.
     timeout : float
         Seconds that a round waits for reports.
