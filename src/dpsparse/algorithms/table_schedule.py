@@ -126,7 +126,7 @@ class TableSchedule:
             keep=facts.sparsity if given else None,
             rare=rare,
         )
-        return replace(found, race=race and not (given or found.newton or found.public))
+        return replace(found, race=race and not (given or found.newton or found.declared_scale))
 
     # ----------------------------------------------------------------------------------------------
     # what is asked at all
@@ -228,7 +228,7 @@ class TableSchedule:
     @property
     def parts(self) -> tuple[float, ...]:
         """Parts of the budget for gradients that the phases take."""
-        if self.public:
+        if self.declared_scale:
             return (1.0,)
         if self.newton:
             return TABLES.several.newton_phases
@@ -266,10 +266,10 @@ class TableSchedule:
     @property
     def constant(self) -> bool:
         """Whether the median, or the share of a class, is all that can be told."""
-        return self._unclear and not self.public
+        return self._unclear and not self.declared_scale
 
     @property
-    def public(self) -> bool:
+    def declared_scale(self) -> bool:
         """Whether rows of classes are measured in their declared bound, as no scale can be told."""
         return self.classes and not self.rare and self.level >= TABLES.least_records and self._unclear
 
@@ -281,7 +281,7 @@ class TableSchedule:
     @property
     def question(self) -> float:
         """Share of one query."""
-        if self.public:
+        if self.declared_scale:
             return first_share(self.level, 1)
         return self._questions / self._count
 
@@ -293,7 +293,7 @@ class TableSchedule:
     @property
     def gradients(self) -> float:
         """Share of all gradients, and of the Gram matrix of columns that are kept."""
-        scalars = self.question if self.public else self._questions
+        scalars = self.question if self.declared_scale else self._questions
         return 1.0 - (scalars + self.means + self.gram + self.hessian + self.slope + self.mean_residual)
 
     def lengths(self, longest: float) -> Vector:
@@ -389,11 +389,11 @@ class TableSchedule:
         if self.means:
             asks += column_locations.asks(self.means, self.question, gaussian, gumbel)
         whiten("gram", self.gram)
-        if not self.public:
+        if not self.declared_scale:
             choice("length")
         for phase in self.phases:
             last = phase is self.phases[-1]
-            if self.keep is not None and last and not self.public:
+            if self.keep is not None and last and not self.declared_scale:
                 whiten("last gram", self.last_gram)
                 choice("last length")
             if not self.classes:

@@ -153,7 +153,7 @@ def _last_columns(descent: Descent, origin: ColumnLocations | None) -> Descent:
     Or the groups of columns with the largest. Where all are kept, the same.
     """
     queries, schedule, facts = descent.queries, descent.schedule, descent.facts
-    if schedule.keep is None or schedule.public:
+    if schedule.keep is None or schedule.declared_scale:
         return descent
     best = _largest(descent, schedule.keep)
     centre = descent.frame.centre[best]
@@ -197,7 +197,7 @@ def _descent(
         longest *= largest
     frame = Projection(support=support, centre=centre, matrix=matrix)
     length = ENGINE.clear_length * longest
-    if not schedule.public:
+    if not schedule.declared_scale:
         length = queries.row_length(frame, schedule.lengths(longest), schedule.middle, asks[1], elsewhere)
     constant = TABLES.constant * schedule.free
     frame = Projection(support=support, centre=centre, matrix=matrix, length=length, constant=constant)
@@ -235,7 +235,7 @@ def whitening(gram: Vector, noise: float, norm: float) -> tuple[Vector, float]:
 def _result(descent: Descent) -> Vector:
     """The coefficients, drawn back by the slope and with a last step of the constant where these are asked for."""
     schedule, facts, queries = descent.schedule, descent.facts, descent.queries
-    if schedule.public:
+    if schedule.declared_scale:
         return _believed(descent)
     part, offset = 1.0, descent.intercept()
     if schedule.slope:
