@@ -70,6 +70,25 @@ def test_no_model_of_classes_is_far_worse_than_the_class_share(n, d, epsilon, sp
     assert np.mean(losses) < 1.2
 
 
+@pytest.mark.parametrize("sparsity", [None, 3])
+def test_classes_of_few_records_are_learned_where_they_can_be_and_cost_little_where_not(sparsity):
+    """150 records at epsilon 1, where no scale can be asked; without a signal what is shrunk is noise."""
+    ratios = {strength: [] for strength in (0.0, 6.0)}
+    for strength, found in ratios.items():
+        for seed in range(12):
+            rng = np.random.default_rng([seed, 150])
+            X = rng.uniform(-1, 1, (150 + ROWS, 8))
+            y = (rng.uniform(size=len(X)) < 1 / (1 + np.exp(-strength * (X[:, 0] - X[:, 1])))).astype(int)
+            model = SparseClassifier(
+                epsilon=1.0, delta=1e-6, feature_bound=1.0, classes=[0, 1], sparsity=sparsity, random_state=seed
+            ).fit(X[:150], y[:150])
+            assert np.count_nonzero(model.coef_) <= (sparsity or 8)
+            margins, truth = model.decision_function(X[150:]), y[150:]
+            found.append(float(np.mean(np.logaddexp(0, margins) - truth * margins)) / np.log(2))
+    assert np.mean(ratios[0.0]) < 1.05
+    assert np.mean(ratios[6.0]) < 0.9  # 1 is a constant
+
+
 @pytest.mark.parametrize("recipe", ["auto", "select_polish", "dual_averaging"])
 @pytest.mark.parametrize("shift", [-0.3, -2.2])
 def test_probabilities_of_a_true_model_are_calibrated(recipe, shift):
