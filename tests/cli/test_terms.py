@@ -82,6 +82,18 @@ def test_a_study_is_fitted_by_its_dictionary_and_predicts_curves(folder):
 def test_options_say_what_the_dictionary_says(folder):
     given = "--task survival --time years --event died --horizon 5 --feature-bound 0,100 --columns age"
     assert "tables" in run(f"fit study.csv {given} --epsilon 4 --seed 1 --out by_options.json")
+    assert json.loads((folder / "by_options.json").read_text())["model"]["feature_names_in"] == ["age"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_study_without_a_dictionary_is_applied_and_shown_by_names(folder):
+    given = "--task survival --time years --event died --horizon 5 --feature-bound 0,100 --columns age"
+    fitted = run(f"fit study.csv {given} --epsilon 4 --seed 1 --out by_options.json").splitlines()
+    assert run("predict by_options.json study.csv --times 1,5").splitlines()[0] == "survival_1,survival_5"
+    shown = run("show by_options.json", 7).splitlines()
+    table = shown.index("Hazard ratios for one unit:")
+    assert shown[table : table + 3] == fitted[-4:-1]
+    assert shown[table + 1].split()[0] == "age"
 
 
 def test_rates_have_an_exposure(folder):

@@ -392,7 +392,7 @@ def run_fit(
     import numpy as np
 
     from ..core import HopelessFitWarning, MissingValueError, NonPrivateRandomnessWarning, UnreadCellsWarning
-    from ..estimators.summary import has_intervals
+    from ..estimators.summary import has_intervals, linear_of
 
     model.set_params(verbose=visible)
     with warnings.catch_warnings():
@@ -408,7 +408,8 @@ def run_fit(
             raise Refusal(said + (TO_DICTIONARY if names is not None else "")) from None
     model.set_params(verbose=False)
     if names is not None:
-        model.feature_names_in_ = np.array(names, dtype=object)
+        for named in (model, linear_of(model)):  # of a survival model, the linear model inside is what files keep
+            named.feature_names_in_ = np.array(names, dtype=object)
         if has_intervals(model):
             model.intervals_ = model.intervals_.named(model.term_names())
 

@@ -76,6 +76,8 @@ def predict(
       dpsparse predict model.json patients.csv
       dpsparse predict model.json patients.parquet --proba --out risk.csv
     """
+    from ..estimators.summary import linear_of
+
     if out is not None:
         check_file(out, inputs=[file for file in (model, data, dictionary_file) if file is not None])
     csv_file = csv_form(delimiter, encoding)
@@ -85,6 +87,7 @@ def predict(
         raise Refusal("--proba needs a classifier, but the model is a regressor. Leave --proba out.")
     # rows are aligned to the names here, and handed over as a plain array
     names = fitted.__dict__.pop("feature_names_in_", None)
+    linear_of(fitted).__dict__.pop("feature_names_in_", None)  # a survival model holds another model
     dictionary = vars(fitted).get("dictionary_")
     if dictionary_file is not None:
         dictionary = _given(read_dictionary(dictionary_file), dictionary, fitted.n_features_in_)
