@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from dpsparse import Ledger, SparseRegressor
+from dpsparse import Ledger, SparseRegressor, SparseSurvival
 from dpsparse.cli import main
 
 
@@ -80,3 +80,47 @@ def test_refusals(folder, arguments, code, message):
     result = run("score", folder / "m.json", folder / "rows.csv", *arguments)
     assert result.exit_code == code, result.output
     assert message in " ".join(result.stderr.split())
+
+
+def test_a_model_of_persons_is_scored_for_persons(folder, tmp_path):
+    lines = (folder / "train.csv").read_text().splitlines()
+    table = tmp_path / "visits.csv"
+    table.write_text(
+        "\n".join([f"pid;{lines[0]}", *(f"P{i // 3};{line}" for i, line in enumerate(lines[1:]))]).replace(",", ";")
+    )
+    form = ["--task", "classification", "--target", "y", "--classes", "no,yes", "--feature-bound", "0,2"]
+    csv_form = ["--delimiter", ";"]
+    unit = ["--unit", "pid", "--unit-name", "patient"]
+    made = run("fit", table, *form, *csv_form, *unit, "--epsilon", 5, "--out", tmp_path / "m.json")
+    assert made.exit_code == 0, made.output
+    score = ["score", tmp_path / "m.json", table, "--target", "y", *csv_form, "--metrics", "accuracy", "--json"]
+    named = json.loads(run(*score, "--unit", "pid").stdout)["statement"]
+    assert named["unit"] == "one patient: all rows with the same id"
+    assert named["n_rows"] == 1000
+    refused = run(*score)
+    assert refused.exit_code == 2
+    assert "Name the column of ids with --unit" in json.loads(refused.stdout)["error"]["message"]
+    assert "no column 'who'" in run(*score, "--unit", "who").output
+
+
+def test_the_dictionary_of_a_model_names_the_unit_of_its_scores(tmp_path):
+    rng = np.random.default_rng(0)
+    (tmp_path / "d.yaml").write_text(
+        "format: dpsparse-dictionary\nversion: 1\ncolumns:\n- {name: pid, role: unit}\n"
+        "- {name: x, kind: number, bounds: [-1, 1]}\n- {name: y, role: target, kind: number, bounds: [-2, 2]}\n"
+    )
+    rows = [f"P{i // 3},{x:.3f},{x:.3f}" for i, x in enumerate(rng.uniform(-1, 1, 900))]
+    (tmp_path / "t.csv").write_text("\n".join(["pid,x,y", *rows]) + "\n")
+    made = run("fit", tmp_path / "t.csv", "--dictionary", tmp_path / "d.yaml", "--out", tmp_path / "m.json")
+    assert made.exit_code == 0, made.output
+    told = run("score", tmp_path / "m.json", tmp_path / "t.csv", "--epsilon", 4, "--json")
+    assert json.loads(told.stdout)["statement"]["unit"] == "one person: all rows with the same id"
+
+
+def test_a_survival_model_is_named_in_the_refusal(tmp_path):
+    rng = np.random.default_rng(0)
+    model = SparseSurvival(horizon=5.0, feature_bound=1.0)
+    model.fit(rng.uniform(-1, 1, (300, 2)), time=rng.uniform(0, 5, 300), event=rng.integers(0, 2, 300))
+    model.save(tmp_path / "s.json")
+    (tmp_path / "t.csv").write_text("a,b,y\n1,2,3\n")
+    assert "holds a SparseSurvival" in run("score", tmp_path / "s.json", tmp_path / "t.csv", "--target", "y").output

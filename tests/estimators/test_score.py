@@ -279,3 +279,12 @@ def test_coverage_of_a_thousand_simulations():
         if curve:
             told.append({"coverage": np.average([r["coverage"] for r in curve], weights=[r["told"] for r in curve])})
         assert all(0.93 <= row["coverage"] <= 0.98 for row in told), (case.name, table)
+
+
+def test_models_with_offsets_are_not_scored_as_if_they_had_none():
+    rng = np.random.default_rng(0)
+    X, years = rng.uniform(0, 1, (400, 2)), rng.uniform(0.2, 4, 400)
+    model = SparseRegressor(loss="poisson", feature_bound=(0, 1), target_bound=20.0, offset_bound=(-2, 2))
+    model.fit(X, rng.poisson(years).astype(float), exposure=years)
+    with pytest.raises(ValueError, match="fitted with offsets or exposures"):
+        private_score(model, X, rng.poisson(years).astype(float))

@@ -161,7 +161,7 @@ def load_model(path: Path, *, survival: bool = False) -> SparseLinear:
     if survival and isinstance(found, SparseSurvival):
         return found
     if not isinstance(found, SparseLinear):
-        raise DataError(f"{path} is not a dpsparse model. Save models with model.save(path).")
+        raise DataError(f"{path} holds a {type(found).__name__}, but this command takes a classifier or a regressor.")
     return found
 
 

@@ -89,6 +89,11 @@ def read_model(model: BaseEstimator, X: object, adjacency: Adjacency) -> Scored:
                 f"{type(model).__name__}."
             )
     check_is_fitted(model, "coef_")
+    if model.offset_bound is not None:
+        raise ValueError(
+            "this model was fitted with offsets or exposures, which private_score does not take yet: without them it "
+            "would score other predictions."
+        )
     source = read_source(model, X, reset=False, adjacency=adjacency)
     return Scored(model, source.expanded(model.basis_), model.fitted_request())
 
