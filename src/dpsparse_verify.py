@@ -626,7 +626,7 @@ def check_statement(said, bill, apart=()):
         need(rho is None or least <= rho * (1 + TOLERANCE), "rho is less than the bill costs", 6)
     return [
         f"states   epsilon {epsilon:.6g} at delta {delta:.3g}, {said['adjacency']}, {said['unit']}",
-        f"computed epsilon {bound:.6g} at most, by mathematics of this program's own",
+        f"computed epsilon {bound:.6g} at most, by mathematics of this program's own ({TOLERANCE:.0%} above is allowed)",
         *(f"caveat: {text}" for text in said["caveats"]),
     ]
 
@@ -820,6 +820,8 @@ def verify(text: str, ledger: str | None = None, head: str | None = None) -> lis
             bill, apart = content["statement"].get("bill"), ("score",) if settings[0].get("holdout") else ()
         paid = [check_citation(content["statement"]["ledger"], bill, export, events)] if ledger else []
         return [*check_statement(content["statement"], bill, apart), *paid]
+    except json.JSONDecodeError:
+        raise Refused("this is not JSON, so no file of dpsparse", 2) from None
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
         raise Refused(f"a field is missing, or of another kind ({type(error).__name__})", 5) from None
 

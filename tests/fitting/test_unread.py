@@ -242,6 +242,12 @@ def test_of_a_clean_table_nothing_is_named():
     assert not any("has no coefficient" in note for note in made.statement_.notes)
 
 
+def test_of_few_rows_no_share_above_one_is_told():
+    made = model(epsilon=0.05).fit(encoded(CLEAN), Y)
+    [note] = [note for note in made.statement_.notes if note.startswith("cells not understood")]
+    assert note.endswith("in all 4 columns the noise is larger than any share, so nothing is known")
+
+
 def test_the_count_has_its_share_of_the_budget_and_no_more():
     stated = model().fit(encoded(CLEAN), Y).statement_
     count = next(ask for ask in stated.asks if ask.name == "cells not understood")

@@ -340,7 +340,8 @@ def test_the_file_runs_alone_and_with_exit_codes(paid, tmp_path):
     assert run("ledger.json").returncode == 0
     good = run("model.json", "--ledger", "ledger.json", "--head", export["head"]["hash"])
     assert (good.returncode, good.stdout.splitlines()[-1]) == (0, "holds")
-    codes = {"edited.json": 5, "cheap.json": 6, "missing.json": 2}
+    (tmp_path / "table.csv").write_text("a,b\n1,2\n")
+    codes = {"edited.json": 5, "cheap.json": 6, "missing.json": 2, "table.csv": 2}
     assert {name: run(name).returncode for name in codes} == codes
     assert run("model.json", "--ledger", "ledger.json", "--head", "00ff").returncode == 5
 

@@ -88,9 +88,12 @@ def audit(target: str | None, papers: bool, plot: Path | None, as_json: bool, **
 def _subject(target: str, task: str, adjacency: str) -> tuple[SparseLinear, str]:
     """What to audit, and in words what that is."""
     from .. import SparseClassifier, SparseRegressor, load, recipes
+    from ..estimators.summary import survives
 
     if Path(target).suffix.lower() == ".json" or Path(target).is_file():
         model = load(target)
+        if survives(model):
+            raise Refusal("survival models are not audited yet. An audit takes a classifier, a regressor or a recipe.")
         about = (
             f"recipe {model.statement_.recipe!r} with the bounds, loss and settings recorded in "
             f"{target}, on synthetic data, and "

@@ -109,7 +109,9 @@ USUAL = (
     help="Column with the id of each row's person, household or firm: the guarantee covers all rows with the same "
     "id. A dictionary may name it: role unit.",
 )
-@click.option("--unit-name", help="With --unit: the word for what has one id, such as patient. Default: person.")
+@click.option(
+    "--unit-name", help="With --unit or a dictionary's: the word for what has one id, such as patient. Default: person."
+)
 @n_rows_option
 @click.option("--n-features", type=int, help="Public number of features; required for svmlight files.")
 @zero_based_option

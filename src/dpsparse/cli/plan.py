@@ -117,7 +117,10 @@ def plan(
         known["base_rate"] = dictionary.target.base_rate
     width = 1 if dictionary is None else n_features
     if options["task"] == "survival":
-        raise Refusal("survival fits are not planned yet: SparseSurvival has no forecast. Leave --task survival out.")
+        raise Refusal(
+            "survival fits are not planned yet: there is no forecast for them. dpsparse fit plans and prices one before it "
+            "reads a row."
+        )
     model = make_estimator(n_rows=n_rows, n_features=width, **options)
     if dictionary is not None and dictionary.unit is not None:
         from ..core.checks import PERSON

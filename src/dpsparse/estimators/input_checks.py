@@ -141,7 +141,7 @@ def read_source(estimator: BaseEstimator, X: object, *, reset: bool, adjacency: 
     if source.shape[1] == 0:
         raise DataError("Found array with 0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
     if source.shape[0] == 0 and adjacency is not Adjacency.ADD_REMOVE:
-        raise DataError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        raise DataError("Found array with 0 sample(s) while a minimum of 1 is required: there are no rows.")
     return source
 
 

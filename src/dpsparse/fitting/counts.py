@@ -145,9 +145,11 @@ class UnreadShares:
             f"{names[j]} {_percent(self.shares[j])} (standard error {_percent(self.errors[j])})"
             for j in np.flatnonzero(self.named)
         ]
+        which = f"in {'the other' if told else 'all'} {count - len(told)} columns"
         rest = (
-            f"in {'the other' if told else 'all'} {count - len(told)} columns no noisy share is above "
-            f"{_percent(self.least)}, which noise alone explains"
+            f"{which} no noisy share is above {_percent(self.least)}, which noise alone explains"
+            if self.least < 1
+            else f"{which} the noise is larger than any share, so nothing is known"
         )
         said = "; ".join([*told, *([rest] if count > len(told) else [])])
         notes = [f"{SHARES}: {said}"]

@@ -202,7 +202,8 @@ def _refuse_other_unit(kept: str, billed: str, relation: Adjacency, dataset: str
         )
     raise LedgerError(
         f"dataset {dataset!r} protects a {kept}: all rows with the same id. This cost is for a {billed}, and would "
-        f"guarantee less. Fit with unit={kept!r} and units=, the id of each row."
+        f"guarantee less. Fit with unit={kept!r} and units=, the id of each row; on the command line, with "
+        f"--unit-name {kept!r}, and --unit or a dictionary that names the column of ids."
     )
 
 

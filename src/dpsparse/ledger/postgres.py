@@ -224,9 +224,8 @@ class PostgresStore:
     def _chain(self, connection: Any) -> Chain:
         if not self._there(connection):
             raise LedgerError(
-                f"there is no ledger in {self.shown}. Make one with "
-                "Ledger(address).create(dataset, epsilon, delta), or check the "
-                "address: a ledger that was lost must not be replaced by an empty one."
+                f"there is no ledger in {self.shown}. Make one with dpsparse ledger create, or in Python with "
+                "Ledger(address).create(dataset, epsilon, delta), or check the address: a ledger that was lost must not be replaced by an empty one."
             )
 
         def execute(statement: str, given: Sequence[Any]) -> Iterable[Sequence[Any]]:

@@ -196,9 +196,8 @@ class SqliteStore:
         found = self._there()
         if found is None:
             raise LedgerError(
-                f"there is no ledger at {self.path}. Make one with Ledger(address).create(dataset, "
-                "epsilon, delta), or check the "
-                "address: a ledger that was lost must not be replaced by an empty one."
+                f"there is no ledger at {self.path}. Make one with dpsparse ledger create, or in Python with "
+                "Ledger(address).create(dataset, epsilon, delta), or check the address: a ledger that was lost must not be replaced by an empty one."
             )
         uri = f"{self.path.resolve().as_uri()}?mode=rw"
         with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)) as connection:

@@ -448,7 +448,7 @@ def latest(chain: Chain, dataset: str) -> State:
         known = sorted(chain.head().ends)
         raise LedgerError(
             f"dataset {dataset!r} is not in the ledger; it holds {', '.join(map(repr, known)) or 'none'}. "
-            "Open it with Ledger.create(dataset, epsilon, delta)."
+            "Open it with dpsparse ledger create, or in Python with Ledger.create(dataset, epsilon, delta)."
         )
     try:
         stated = State.from_dict(event.read()["state"])
