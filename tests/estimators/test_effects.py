@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dpsparse import SparseClassifier, SparseRegressor
+from dpsparse.estimators.interval_words import NONE, meaning
 from dpsparse.estimators.summary import summary
 from dpsparse.tables import Column, Dictionary, TableEncoder
 
@@ -95,6 +96,20 @@ def test_intervals_are_those_of_the_contrast(with_intervals):
     assert found["age", ""].coefficient == pytest.approx(1.5 / 30)
     assert found["age", ""].high == pytest.approx((1.5 + 1.959964 * np.sqrt(held.covariance[0, 0])) / 30, rel=1e-5)
     assert model.effects(0.99)[0].high > model.effects()[0].high
+
+
+def test_where_nothing_was_selected_the_intercept_is_that_of_the_model():
+    book = codebook()
+    rows = TableEncoder(book).fit_transform(TABLE)
+    model = SparseClassifier(epsilon=1.0, random_state=0, intervals="split", classes=[False, True])
+    model.fit(rows, np.arange(N) % 20 == 0)  # one in twenty, whatever the features are
+    model.dictionary_ = book
+    assert model.support_.size == 0
+    [constant] = model.effects()
+    assert constant.coefficient == pytest.approx(float(model.intercept_[0]))
+    assert constant.coefficient < -2
+    assert (constant.low, constant.high, constant.p) == (None, None, None)
+    assert meaning(model.intervals_) == [NONE]
 
 
 def test_the_table_is_one(with_intervals):

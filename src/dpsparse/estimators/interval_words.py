@@ -58,6 +58,8 @@ def _title(intervals: Intervals, statement: Statement | None) -> list[str]:
 
 def meaning(intervals: Intervals) -> list[str]:
     """What the intervals are about, what they depend on, and what was clipped; sentences."""
+    if not intervals.columns:
+        return [NONE]
     what = "log-odds" if intervals.classes else "coefficient"
     said = [
         f"Each {what} is that of the best {'logistic' if intervals.classes else 'linear'} model on "
