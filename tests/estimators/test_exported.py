@@ -274,4 +274,7 @@ def test_a_card_says_what_the_statement_says(fitted, tmp_path):
 
 
 def test_the_card_of_a_table_lists_its_columns(of_table):
-    assert "| age | feature | number | 20, 80 | year |" in of_table.card().markdown()
+    said = of_table.card().markdown()
+    assert "| age | feature | number | 20, 80 | year |" in said
+    assert "On the scale of encoded rows" in said
+    assert f"| (intercept) | {float(np.ravel(of_table.intercept_)[0]):.4g} |" in said

@@ -20,7 +20,8 @@ def brief(statement: Statement, most: int = 6) -> str:
     asks = [i for i, line in enumerate(lines) if line.startswith("  - ")]
     if len(asks) > most:
         hidden = asks[most:]
-        lines[hidden[0]] = f"  - {len(hidden)} {'more ' if most else ''}noisy answers, listed in the saved model"
+        answers = "noisy answer" if len(hidden) == 1 else "noisy answers"
+        lines[hidden[0]] = f"  - {len(hidden)} {'more ' if most else ''}{answers}, listed in the saved model"
         lines = [line for i, line in enumerate(lines) if i not in hidden[1:]]
     return "\n".join(lines)
 

@@ -129,6 +129,11 @@ OPEN = (
     "Who decided about the bounds and the budget, and when?",
     "How well does the model predict on held-out data (dpsparse score), for each group of people?",
 )
+#: On which scale a card gives coefficients of a table.
+ENCODED = (
+    "On the scale of encoded rows: bounds of numbers and dates are -1 and 1, labels are 0 or 1. `dpsparse show` prints "
+    "them in the units of the table."
+)
 #: Coefficients that a card lists; the model file has all of them.
 MOST_COEFFICIENTS = 50
 
@@ -166,8 +171,10 @@ class ModelCard:
         if c["columns"]:
             lines += ["| column | role | kind | allowed values | unit |", "|---|---|---|---|---|"]
             lines += [f"| {' | '.join(_cells(column))} |" for column in c["columns"]]
-        lines += ["", "## Coefficients", "", "| feature | coefficient |", "|---|---|"]
+        lines += ["", "## Coefficients", "", *([ENCODED, ""] if c["columns"] else [])]
+        lines += ["| feature | coefficient |", "|---|---|"]
         lines += [f"| {_text(row['feature'])} | {_shown(row['coefficient'])} |" for row in c["coefficients"]]
+        lines += [f"| (intercept) | {_shown(c['intercept'])} |"]
         hidden = c["coefficients_used"] - len(c["coefficients"])
         lines += [f"\n{hidden} more are in the model file."] * (hidden > 0)
         lines += _section("To be answered by a person before release", c["open_questions"])
