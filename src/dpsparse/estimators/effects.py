@@ -166,7 +166,7 @@ def _coefficients(model: SparseLinear, intervals: Intervals | None) -> tuple[Vec
     """Coefficients by column with the intercept last, zero for curves; their covariance where there are intervals."""
     theta = np.column_stack([np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)])
     covariance, terms = None, theta.shape[1] - 1
-    if intervals:  # where nothing was selected there are none, and the intercept is the model's
+    if intervals:  # without a selected feature there is no interval, and the intercept is the model's
         places = [*intervals.columns, *([terms] if len(intervals) > len(intervals.columns) else [])]
         theta, covariance = np.zeros((1, terms + 1)), np.zeros((terms + 1, terms + 1))
         theta[0, places] = intervals.estimate
