@@ -37,7 +37,11 @@ class Environment:
 
 ENVIRONMENTS = (
     Environment(
-        "lowest", "python3.11", "oldest allowed", "constraints-lowest.txt", ("-e", ".[data]", "pytest", "hypothesis")
+        "lowest",
+        "python3.11",
+        "oldest allowed",
+        "constraints-lowest.txt",
+        ("-e", ".[data]", "pytest", "hypothesis", "mpmath"),
     ),
     Environment("python3.12", "python3.12", "as developed", "constraints.txt"),
     Environment("python3.13", "python3.13", "as developed", "constraints.txt"),

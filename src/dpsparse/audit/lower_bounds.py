@@ -31,7 +31,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainccinv, betaincinv, gammaln, ndtri, xlog1py, xlogy
+from scipy.special import betaincinv, gammaln, ndtri, xlog1py, xlogy
 
 from ..core import checks
 from ..core.plain import Printed
@@ -211,7 +211,7 @@ def _clopper_pearson(
     hits_a, hits_b = np.asarray(hits_a), np.asarray(hits_b)
     with np.errstate(invalid="ignore"):
         low = np.where(hits_a == 0, 0.0, betaincinv(hits_a, runs_a - hits_a + 1, alarm / 2))
-        high = np.where(hits_b == runs_b, 1.0, betainccinv(hits_b + 1, runs_b - hits_b, alarm / 2))
+        high = np.where(hits_b == runs_b, 1.0, 1 - betaincinv(runs_b - hits_b, hits_b + 1, alarm / 2))
     return low, high
 
 
