@@ -233,6 +233,11 @@ def row_of(worker: Worker, verdict: str, test: str, run: int, of: int) -> dict[s
     return row | {"by": "", "tests": run, "tests_of_function": of} | lines
 
 
+def killed_late(row: dict[str, Any], earlier: dict[str, Any] | None) -> bool:
+    """Whether a mutant that is killed now had survived at first."""
+    return row["verdict"] == "killed" and earlier is not None and (earlier["verdict"] != "killed" or earlier["late"])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sample", type=int, default=500, help="mutants that should have a verdict")
@@ -260,9 +265,7 @@ def main() -> int:
     todo = [m for m in drawn(here, options.sample, options.seed) if options.again or m.name not in current]
     survivors = []
     for number, row in enumerate([] if options.page else judge(todo, options), start=1):
-        earlier = rows.get(row["mutant"], row)
-        late = row["verdict"] == "killed" and (earlier["verdict"] != "killed" or earlier["late"])
-        rows[row["mutant"]] = row | {"late": late}
+        rows[row["mutant"]] = row | {"late": killed_late(row, rows.get(row["mutant"]))}
         content = content_of(rows, found, options.seed)
         write(content, DOCS)
         survivors += [

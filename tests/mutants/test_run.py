@@ -66,6 +66,15 @@ def test_a_row_is_killed_explained_or_open():
     assert "```diff\n-    return a < 3\n+    return (a <= 3)\n```" in text
 
 
+def test_a_mutant_is_killed_late_if_it_survived_before_and_at_once_if_it_is_new():
+    killed, survived = {"verdict": "killed"}, {"verdict": "survived"}
+    assert not run.killed_late(killed, None)
+    assert run.killed_late(killed, survived | {"late": False})
+    assert run.killed_late(killed, killed | {"late": True})
+    assert not run.killed_late(killed, killed | {"late": False})
+    assert not run.killed_late(survived, killed | {"late": False})
+
+
 def test_the_wilson_interval_is_that_of_the_books():
     assert page.wilson(8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-4)
     assert page.wilson(10, 10)[1] == 1.0
