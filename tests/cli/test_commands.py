@@ -550,6 +550,14 @@ def test_penalties_and_accepted_assumptions_reach_the_recipe(folder, tmp_path, m
     assert accepted.stdout.startswith("CAVEAT")
 
 
+def test_an_assumption_that_no_recipe_has_is_refused(tmp_path):
+    declared = ["--task", "regression", *BOUNDS, "--target-bound", "4"]
+    for command in (["fit", tmp_path / "no.csv"], ["plan", "--n-rows", "100", "--n-features", "5"]):
+        said = refused(2, *command, *declared, "--accept", "known-design", "--accept", "nonsense")
+        assert "no recipe has an assumption 'nonsense'" in said
+        assert "Known are: unproven, known-design." in said
+
+
 # ------------------------------------------------------------------------------------------------ what is not replaced
 
 

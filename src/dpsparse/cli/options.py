@@ -115,6 +115,20 @@ def together(*options: Option) -> Option:
     return add
 
 
+def _known_assumptions(ctx: click.Context, param: click.Parameter, accepted: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse names that no recipe asks to accept: a misspelt one would be ignored."""
+    if accepted:
+        from .. import recipes
+        from ..fitting.prepare import UNPROVEN
+
+        known = (UNPROVEN, *recipes.needs())
+        unknown = [name for name in accepted if name not in known]
+        if unknown:
+            named = ", ".join(map(repr, unknown))
+            raise click.BadParameter(f"no recipe has an assumption {named}. Known are: {', '.join(known)}.", ctx, param)
+    return accepted
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for machines.")
 delta_option = click.option("--delta", type=float, help="Default: min(1e-6, 1/(10 n)).")
 target_option = click.option("--target", help="Column of the target; svmlight and npz files hold their own.")
@@ -203,7 +217,10 @@ _MODEL = (
     click.option("--l1-ratio", type=float, default=0.5, show_default=True, help="Part of the elastic net that is l1."),
     click.option("--box", type=float, help="Half-width for --penalty box."),
     click.option(
-        "--accept", multiple=True, help="Name of an assumption that a recipe needs you to accept; may be repeated."
+        "--accept",
+        multiple=True,
+        callback=_known_assumptions,
+        help="Name of an assumption that a recipe needs you to accept; may be repeated.",
     ),
     on_missing_option("Rows with missing values, or cells that are not numbers"),
     click.option(
