@@ -119,10 +119,10 @@ def test_a_budget_is_set_once(address):
     assert Ledger(address).total("trial").epsilon == 3.0
 
 
-def test_bad_totals_have_the_exit_code_of_budgets(tmp_path):
+def test_bad_totals_are_bad_arguments(tmp_path):
     where = f"sqlite:///{tmp_path}/other.db"
     for epsilon, delta in ((-1, "1e-6"), (1, 2)):
-        run("ledger", "create", where, "trial", "--epsilon", epsilon, "--delta", delta, code=3)
+        run("ledger", "create", where, "trial", "--epsilon", epsilon, "--delta", delta, code=2)
     assert not (tmp_path / "other.db").exists()
 
 

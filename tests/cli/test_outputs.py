@@ -102,7 +102,7 @@ def test_outputs_never_set_the_mask_of_the_process(tmp_path, table, monkeypatch)
         (["plan", "--json"], 2),
         (["ledger", "show", "sqlite:///absent.db", "--json"], 2),
         (["ledger", "verify", "sqlite:///absent.db", "--json"], 2),
-        (["demo", "--epsilon", "-1", "--json"], 3),
+        (["demo", "--epsilon", "-1", "--json"], 2),
         (["no-such-command", "--json"], 2),
     ],
 )

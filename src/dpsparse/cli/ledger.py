@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .exits import NotVerified, Refusal
-from .options import FILE, adjacency_option, json_option
+from .options import DELTA, EPSILON, FILE, adjacency_option, json_option
 from .output import check_file, echo, print_json, write_text
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ def ledger() -> None:
 
 @ledger.command()
 @click.argument("place", nargs=-1, metavar="[ADDRESS] DATASET")
-@click.option("--epsilon", type=float, required=True, help="Total that all fits together may spend.")
-@click.option("--delta", type=float, required=True, help="Total delta; well below 1/n. 0 allows pure fits only.")
+@click.option("--epsilon", type=EPSILON, required=True, help="Total that all fits together may spend.")
+@click.option("--delta", type=DELTA, required=True, help="Total delta; well below 1/n. 0 allows pure fits only.")
 @adjacency_option()
 @click.option(
     "--kind", type=click.Choice(["gaussian", "renyi"]), help="How costs are counted. Default: the first fit decides."
