@@ -380,7 +380,7 @@ def test_demo_refuses_a_budget_before_it_works(tmp_path):
 
 def test_demo_refuses_a_folder_that_is_a_file(tmp_path):
     (tmp_path / "d").write_text("")
-    refused(4, "demo", "--out", tmp_path / "d")
+    refused(2, "demo", "--out", tmp_path / "d")
 
 
 # ------------------------------------------------------------------------------------------------------ refusals
@@ -488,15 +488,15 @@ def test_one_class_is_refused_unless_declared(tmp_path):
 def test_an_output_that_cannot_be_written_is_refused_before_data_is_read(tmp_path, regressor):
     (tmp_path / "folder").mkdir()
     for out in (tmp_path / "missing" / "m.json", tmp_path / "folder"):
-        refused(4, "fit", tmp_path / "no.csv", *NUMBERS, "--out", out)
-        refused(4, "predict", regressor, tmp_path / "no.csv", "--out", out)
+        refused(2, "fit", tmp_path / "no.csv", *NUMBERS, "--out", out)
+        refused(2, "predict", regressor, tmp_path / "no.csv", "--out", out)
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that nobody can write to")
 def test_a_folder_where_nobody_can_write_is_refused(tmp_path, regressor):
-    assert "could not be written" in refused(4, "fit", tmp_path / "no.csv", *NUMBERS, "--out", "/proc/m.json")
-    assert "could not be written" in refused(4, "predict", regressor, tmp_path / "no.csv", "--out", "/proc/p.csv")
-    assert "could not be written" in refused(4, "demo", "--out", "/proc/demo")
+    assert "could not be written" in refused(2, "fit", tmp_path / "no.csv", *NUMBERS, "--out", "/proc/m.json")
+    assert "could not be written" in refused(2, "predict", regressor, tmp_path / "no.csv", "--out", "/proc/p.csv")
+    assert "could not be written" in refused(2, "demo", "--out", "/proc/demo")
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
@@ -509,7 +509,7 @@ def test_a_read_only_folder_is_refused(tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/null").exists(), reason="needs a device")
 def test_a_device_is_not_replaced_by_a_file(tmp_path):
-    assert "not an ordinary file" in refused(4, "fit", tmp_path / "no.csv", *NUMBERS, "--out", "/dev/null")
+    assert "not an ordinary file" in refused(2, "fit", tmp_path / "no.csv", *NUMBERS, "--out", "/dev/null")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a full device")
@@ -569,15 +569,15 @@ def test_an_output_never_replaces_an_input_or_anything_but_a_model(folder, tmp_p
     data = tmp_path / "numbers.csv"
     shutil.copy(folder / "numbers.csv", data)
     before = data.read_bytes()
-    assert "is read by this command" in refused(4, "fit", data, *NUMBERS, "--out", data)
+    assert "is read by this command" in refused(2, "fit", data, *NUMBERS, "--out", data)
     other = tmp_path / "notes.txt"
     other.write_text("mine")
-    assert "is not a dpsparse model" in refused(4, "fit", data, *NUMBERS, "--out", other)
+    assert "is not a dpsparse model" in refused(2, "fit", data, *NUMBERS, "--out", other)
     assert (data.read_bytes(), other.read_text()) == (before, "mine")
     book = tmp_path / "b.db"
     dpsparse.Ledger(f"sqlite:///{book}").create("d", 9.0, 1e-5)
     options = [*NUMBERS, "--ledger", f"sqlite:///{book}", "--dataset", "d"]
-    assert "is read by this command" in refused(4, "fit", data, *options, "--out", book)
+    assert "is read by this command" in refused(2, "fit", data, *options, "--out", book)
     assert list(dpsparse.Ledger(f"sqlite:///{book}").entries("d")) == []
 
 

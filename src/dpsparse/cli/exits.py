@@ -8,9 +8,7 @@ import json
 import click
 
 #: Reasons of the operating system that pass: no space.
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-#: Reasons that stay until somebody grants a right.
-NO_RIGHT = (errno.EACCES, errno.EPERM, errno.EROFS)
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Refusal(click.ClickException):
@@ -32,7 +30,7 @@ class BudgetRefusal(Refusal):
 
 
 class NotWritten(Refusal):
-    """The output could not be written, or a server does not answer: the same command may succeed later. Exit code 4."""
+    """There is no space for the output, or a server does not answer: the same command may succeed later. Exit code 4."""
 
     exit_code = 4
 
@@ -114,7 +112,7 @@ class Commands(click.Group):
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise  # the reader of a pipe has gone: click knows what to do
-            if error.errno in _NO_ROOM:
+            if error.errno in NO_SPACE:
                 raise NotWritten(f"the output could not be written: {error.strerror}. Free some space.") from None
             raise Refusal(_first_line(error)) from None
 

@@ -20,7 +20,7 @@ from .declared import (
     unit_column_of,
 )
 from .describe import print_model
-from .exits import NotWritten, Refusal
+from .exits import Refusal
 from .inputs import (
     cluster_input,
     csv_form,
@@ -451,7 +451,7 @@ def _save(model: SparseLinear, out: Path) -> Refusal | None:
     except Refusal as refusal:
         return refusal
     except DataError as refusal:  # another file has come there since
-        return NotWritten(str(refusal))
+        return Refusal(str(refusal))
     return None
 
 
