@@ -1,6 +1,7 @@
 """``dpsparse ledger``, and fits that are charged from the command line."""
 
 import json
+import signal
 import sqlite3
 
 import numpy as np
@@ -352,7 +353,8 @@ def test_options_that_contradict_each_other(address, table):
     assert "needs a ledger" in run("fit", table, *alone, code=2).stderr
 
 
-def test_an_interrupted_run_says_how_to_go_on_and_goes_on(address, table, monkeypatch):
+@pytest.mark.parametrize(("by", "code"), [(signal.SIGINT, 1), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"])
+def test_an_interrupted_run_says_how_to_go_on_and_goes_on(address, table, monkeypatch, by, code):
     from dpsparse.oracles.tape import TapedOracle
 
     ordinary, drawn = TapedOracle._draw, []
@@ -360,12 +362,13 @@ def test_an_interrupted_run_says_how_to_go_on_and_goes_on(address, table, monkey
     def stop(self, question, asked):
         drawn.append(1)
         if len(drawn) == 3:
-            raise KeyboardInterrupt
+            signal.raise_signal(by)
         return ordinary(self, question, asked)
 
     with monkeypatch.context() as patched:
         patched.setattr(TapedOracle, "_draw", stop)
-        said = text_fit(table, address, code=1).stderr
+        said = text_fit(table, address, code=code).stderr
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     [entry] = Ledger(address).entries("trial")
     assert f"The same command with --run-id {entry.run_id} goes on" in said
     text_fit(table, address, "--run-id", entry.run_id)
