@@ -72,7 +72,7 @@ def classifier(folder):
     """A saved classifier."""
     out = folder / "classifier.json"
     result = run("fit", folder / "labels.csv", *CLASSES, "--epsilon", 5, "--seed", 1, "--out", out)
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == 7, result.output
     return out
 
 
@@ -81,7 +81,7 @@ def regressor(folder):
     """A saved regressor."""
     out = folder / "regressor.json"
     result = run("fit", folder / "numbers.csv", *NUMBERS, "--epsilon", 5, "--seed", 1, "--out", out)
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == 7, result.output
     return out
 
 
@@ -164,12 +164,12 @@ def test_progress_goes_to_the_terminal_and_never_to_standard_output(folder, tmp_
 def test_fit_prints_the_promise_and_the_features_and_saves_the_model(folder, tmp_path):
     out = tmp_path / "m.json"
     result = run("fit", folder / "numbers.csv", *NUMBERS, "--epsilon", 5, "--seed", 1, "--out", out)
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == 7, result.output
     assert "differential privacy" in result.stdout
     assert "2 of 8 features selected" in result.stdout
     assert " g0 " in result.stdout
     assert f"Saved: {out}" in result.stdout
-    assert result.stderr == ""
+    assert result.stderr == "Error: this model carries no guarantee for anyone in the data; its caveats say why.\n"
     model = dpsparse.load(out)
     assert model.feature_names_in_.tolist() == [f"g{j}" for j in range(8)]
     assert model.statement_.epsilon <= 5
@@ -184,7 +184,7 @@ def test_fit_as_json_is_pure_and_complete(folder, tmp_path):
     assert [f["feature"] for f in content["selected"]] == ["g0", "g3"]
     assert content["selected"][0]["coefficient"] > 0
     assert "not private" in content["statement"]["caveats"][0]
-    assert result.stderr == ""
+    assert result.stderr == "Error: this model carries no guarantee for anyone in the data; its caveats say why.\n"
 
 
 def test_a_seed_is_called_not_private_first_of_all(folder, tmp_path):
@@ -598,7 +598,7 @@ def test_intervals_are_printed_saved_and_shown(tmp_path):
     ]
     common += ["--target-bound", "3", "--out", tmp_path / "model.json"]
     done = run("fit", *common, "--intervals", "--interval-target", "robust", "--seed", "1")
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == 7, done.output
     assert "given the other selected features" in done.output
     assert "P>|z|" in done.output
     shown = json.loads(run("show", tmp_path / "model.json", "--json").stdout)

@@ -156,7 +156,7 @@ def test_show_prints_the_statement(tmp_path, table):
 def test_show_prints_caveats_first_then_coefficients_digest_and_the_entry_that_paid(tmp_path, table, budget):
     book = Ledger(f"sqlite:///{budget}")
     paid = ["--ledger", book.address, "--dataset", "trial", "--seed", 1]
-    assert run("fit", table, *OPTIONS, *paid, "--out", tmp_path / "m.json").exit_code == 0
+    assert run("fit", table, *OPTIONS, *paid, "--out", tmp_path / "m.json").exit_code == 7
     lines = run("show", tmp_path / "m.json").stdout.splitlines()
     stored = json.loads((tmp_path / "m.json").read_text())
     entry = book.entries("trial")[0].number
@@ -184,7 +184,12 @@ def test_show_prints_caveats_first_then_coefficients_digest_and_the_entry_that_p
 
 @pytest.mark.parametrize("extra", [["--seed", 1], ["--recipe", "ight"]], ids=["seeded", "baseline"])
 def test_show_cannot_look_green_without_a_promise(tmp_path, table, extra):
-    assert run("fit", table, *OPTIONS, *extra, "--out", tmp_path / "m.json").exit_code == 0
+    for form in ([], ["--json"]):
+        made = run("fit", table, *OPTIONS, *extra, "--out", tmp_path / "m.json", *form)
+        assert made.exit_code == 7
+        assert "carries no guarantee" in made.stderr
+        assert form or made.stdout.endswith(f"Saved: {tmp_path / 'm.json'}\n")
+        assert not form or json.loads(made.stdout)["model"] == str(tmp_path / "m.json")
     result = run("show", tmp_path / "m.json")
     assert result.exit_code == 7
     assert result.stdout.startswith("CAVEAT: ")
@@ -210,6 +215,8 @@ def test_show_and_audit_say_first_that_a_file_was_edited(tmp_path, table):
     result = run("show", tmp_path / "m.json")
     assert result.exit_code == 2
     assert result.stdout.startswith("CAVEAT: the model file was edited")
+    assert "WITHOUT privacy" in result.stdout
+    assert "rho = " not in result.stdout
     assert json.loads(run("show", tmp_path / "m.json", "--json").stdout)["edited"] is True
     for command in (["audit", tmp_path / "m.json"], ["predict", tmp_path / "m.json", table]):
         result = run(*command)

@@ -48,7 +48,7 @@ class Violated(Refusal):
 
 
 class NoPromise(Refusal):
-    """What was audited or shown carries no guarantee, as its caveats say: exit code 7.
+    """What was fitted, scored, audited or shown carries no guarantee, as its caveats say: exit code 7.
 
     The reason is a seed, a plan without a proof, or a baseline.
     """
