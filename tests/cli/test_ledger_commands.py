@@ -76,7 +76,7 @@ def test_a_ledger_is_made_charged_shown_exported_and_verified(address, table):
     assert json.loads(run("ledger", "export", address).stdout) == json.loads(out.read_text())
     found = json.loads(run("ledger", "verify", address, "--head", head, "--json").stdout)
     assert (found["verified"], found["head"]) == (True, head)
-    assert "In order: 5 events on 1 datasets" in run("ledger", "verify", address).stdout
+    assert "In order: 5 events on 1 dataset." in run("ledger", "verify", address).stdout
 
 
 def test_a_refused_budget_has_its_exit_code(address, table):
@@ -326,6 +326,20 @@ def test_a_model_that_was_edited_is_made_again(address, table):
     model.write_bytes(content.replace(b'"coef"', b'"Coef"'))
     text_fit(table, address, "--run-id", "night")
     assert model.read_bytes() == content
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_run_that_is_done_gives_its_model_whatever_the_rows_are_now(address, table, lost):
+    text_fit(table, address, "--run-id", "night")
+    model = table.parent / "model.json"
+    content = model.read_bytes()
+    X = np.random.default_rng(1).uniform(0, 2, (500, 6))
+    np.savez(table, X=X, y=-X[:, 1])
+    if lost:
+        model.unlink()
+    text_fit(table, address, "--run-id", "night")
+    assert model.read_bytes() == content
+    assert len(Ledger(address).entries("trial")) == 1
 
 
 def test_answers_are_kept_beside_the_ledger_under_a_name_of_their_own(address, table, monkeypatch):
