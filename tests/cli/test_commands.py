@@ -72,7 +72,7 @@ def classifier(folder):
     """A saved classifier."""
     out = folder / "classifier.json"
     result = run("fit", folder / "labels.csv", *CLASSES, "--epsilon", 5, "--seed", 1, "--out", out)
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == 7, result.output
     return out
 
 
@@ -81,7 +81,7 @@ def regressor(folder):
     """A saved regressor."""
     out = folder / "regressor.json"
     result = run("fit", folder / "numbers.csv", *NUMBERS, "--epsilon", 5, "--seed", 1, "--out", out)
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == 7, result.output
     return out
 
 
@@ -164,12 +164,12 @@ def test_progress_goes_to_the_terminal_and_never_to_standard_output(folder, tmp_
 def test_fit_prints_the_promise_and_the_features_and_saves_the_model(folder, tmp_path):
     out = tmp_path / "m.json"
     result = run("fit", folder / "numbers.csv", *NUMBERS, "--epsilon", 5, "--seed", 1, "--out", out)
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == 7, result.output
     assert "differential privacy" in result.stdout
     assert "2 of 8 features selected" in result.stdout
     assert " g0 " in result.stdout
     assert f"Saved: {out}" in result.stdout
-    assert result.stderr == ""
+    assert result.stderr == "Error: this model carries no guarantee for anyone in the data; its caveats say why.\n"
     model = dpsparse.load(out)
     assert model.feature_names_in_.tolist() == [f"g{j}" for j in range(8)]
     assert model.statement_.epsilon <= 5
@@ -184,7 +184,7 @@ def test_fit_as_json_is_pure_and_complete(folder, tmp_path):
     assert [f["feature"] for f in content["selected"]] == ["g0", "g3"]
     assert content["selected"][0]["coefficient"] > 0
     assert "not private" in content["statement"]["caveats"][0]
-    assert result.stderr == ""
+    assert result.stderr == "Error: this model carries no guarantee for anyone in the data; its caveats say why.\n"
 
 
 def test_a_seed_is_called_not_private_first_of_all(folder, tmp_path):
@@ -374,32 +374,34 @@ def test_demo_as_json(small_demo):
 
 
 def test_demo_refuses_a_budget_before_it_works(tmp_path):
-    refused(3, "demo", "--out", tmp_path / "d", "--epsilon", "0")
+    refused(2, "demo", "--out", tmp_path / "d", "--epsilon", "0")
     assert not (tmp_path / "d").exists()
 
 
 def test_demo_refuses_a_folder_that_is_a_file(tmp_path):
     (tmp_path / "d").write_text("")
-    refused(4, "demo", "--out", tmp_path / "d")
+    refused(2, "demo", "--out", tmp_path / "d")
 
 
 # ------------------------------------------------------------------------------------------------------ refusals
 
 
 @pytest.mark.parametrize("epsilon", ["0", "-1", "nan", "inf"])
-def test_an_epsilon_that_promises_nothing_is_a_refused_budget(folder, tmp_path, epsilon):
+def test_an_epsilon_that_cannot_be_is_a_bad_argument(folder, tmp_path, epsilon):
     options = [*NUMBERS, "--epsilon", epsilon, "--out", tmp_path / "m.json"]
-    assert "epsilon must be a positive" in refused(3, "fit", folder / "numbers.csv", *options)
+    said = refused(2, "fit", folder / "numbers.csv", *options)
+    assert "Invalid value for '--epsilon'" in said
+    assert "recipe=" not in said
     assert list(tmp_path.iterdir()) == []
-    assert "epsilon" in refused(
-        3, "plan", "--n-rows", 100, "--n-features", 5, *CLASSES[:2], *BOUNDS, "--epsilon", epsilon
+    assert "--epsilon" in refused(
+        2, "plan", "--n-rows", 100, "--n-features", 5, *CLASSES[:2], *BOUNDS, "--epsilon", epsilon
     )
 
 
 @pytest.mark.parametrize("delta", ["1", "2", "-0.1", "nan"])
-def test_a_delta_that_promises_nothing_is_a_refused_budget(folder, tmp_path, delta):
+def test_a_delta_that_cannot_be_is_a_bad_argument(folder, tmp_path, delta):
     options = [*NUMBERS, "--delta", delta, "--out", tmp_path / "m.json"]
-    assert "delta must lie in [0, 1)" in refused(3, "fit", folder / "numbers.csv", *options)
+    assert "Invalid value for '--delta'" in refused(2, "fit", folder / "numbers.csv", *options)
 
 
 @pytest.mark.parametrize(
@@ -486,15 +488,15 @@ def test_one_class_is_refused_unless_declared(tmp_path):
 def test_an_output_that_cannot_be_written_is_refused_before_data_is_read(tmp_path, regressor):
     (tmp_path / "folder").mkdir()
     for out in (tmp_path / "missing" / "m.json", tmp_path / "folder"):
-        refused(4, "fit", tmp_path / "no.csv", *NUMBERS, "--out", out)
-        refused(4, "predict", regressor, tmp_path / "no.csv", "--out", out)
+        refused(2, "fit", tmp_path / "no.csv", *NUMBERS, "--out", out)
+        refused(2, "predict", regressor, tmp_path / "no.csv", "--out", out)
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that nobody can write to")
 def test_a_folder_where_nobody_can_write_is_refused(tmp_path, regressor):
-    assert "could not be written" in refused(4, "fit", tmp_path / "no.csv", *NUMBERS, "--out", "/proc/m.json")
-    assert "could not be written" in refused(4, "predict", regressor, tmp_path / "no.csv", "--out", "/proc/p.csv")
-    assert "could not be written" in refused(4, "demo", "--out", "/proc/demo")
+    assert "could not be written" in refused(2, "fit", tmp_path / "no.csv", *NUMBERS, "--out", "/proc/m.json")
+    assert "could not be written" in refused(2, "predict", regressor, tmp_path / "no.csv", "--out", "/proc/p.csv")
+    assert "could not be written" in refused(2, "demo", "--out", "/proc/demo")
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
@@ -507,7 +509,7 @@ def test_a_read_only_folder_is_refused(tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/null").exists(), reason="needs a device")
 def test_a_device_is_not_replaced_by_a_file(tmp_path):
-    assert "not an ordinary file" in refused(4, "fit", tmp_path / "no.csv", *NUMBERS, "--out", "/dev/null")
+    assert "not an ordinary file" in refused(2, "fit", tmp_path / "no.csv", *NUMBERS, "--out", "/dev/null")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a full device")
@@ -550,6 +552,14 @@ def test_penalties_and_accepted_assumptions_reach_the_recipe(folder, tmp_path, m
     assert accepted.stdout.startswith("CAVEAT")
 
 
+def test_an_assumption_that_no_recipe_has_is_refused(tmp_path):
+    declared = ["--task", "regression", *BOUNDS, "--target-bound", "4"]
+    for command in (["fit", tmp_path / "no.csv"], ["plan", "--n-rows", "100", "--n-features", "5"]):
+        said = refused(2, *command, *declared, "--accept", "known-design", "--accept", "nonsense")
+        assert "no recipe has an assumption 'nonsense'" in said
+        assert "Known are: unproven, known-design." in said
+
+
 # ------------------------------------------------------------------------------------------------ what is not replaced
 
 
@@ -559,15 +569,15 @@ def test_an_output_never_replaces_an_input_or_anything_but_a_model(folder, tmp_p
     data = tmp_path / "numbers.csv"
     shutil.copy(folder / "numbers.csv", data)
     before = data.read_bytes()
-    assert "is read by this command" in refused(4, "fit", data, *NUMBERS, "--out", data)
+    assert "is read by this command" in refused(2, "fit", data, *NUMBERS, "--out", data)
     other = tmp_path / "notes.txt"
     other.write_text("mine")
-    assert "is not a dpsparse model" in refused(4, "fit", data, *NUMBERS, "--out", other)
+    assert "is not a dpsparse model" in refused(2, "fit", data, *NUMBERS, "--out", other)
     assert (data.read_bytes(), other.read_text()) == (before, "mine")
     book = tmp_path / "b.db"
     dpsparse.Ledger(f"sqlite:///{book}").create("d", 9.0, 1e-5)
     options = [*NUMBERS, "--ledger", f"sqlite:///{book}", "--dataset", "d"]
-    assert "is read by this command" in refused(4, "fit", data, *options, "--out", book)
+    assert "is read by this command" in refused(2, "fit", data, *options, "--out", book)
     assert list(dpsparse.Ledger(f"sqlite:///{book}").entries("d")) == []
 
 
@@ -588,7 +598,7 @@ def test_intervals_are_printed_saved_and_shown(tmp_path):
     ]
     common += ["--target-bound", "3", "--out", tmp_path / "model.json"]
     done = run("fit", *common, "--intervals", "--interval-target", "robust", "--seed", "1")
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == 7, done.output
     assert "given the other selected features" in done.output
     assert "P>|z|" in done.output
     shown = json.loads(run("show", tmp_path / "model.json", "--json").stdout)

@@ -1,6 +1,7 @@
 """``dpsparse ledger``, and fits that are charged from the command line."""
 
 import json
+import signal
 import sqlite3
 
 import numpy as np
@@ -75,7 +76,7 @@ def test_a_ledger_is_made_charged_shown_exported_and_verified(address, table):
     assert json.loads(run("ledger", "export", address).stdout) == json.loads(out.read_text())
     found = json.loads(run("ledger", "verify", address, "--head", head, "--json").stdout)
     assert (found["verified"], found["head"]) == (True, head)
-    assert "In order: 5 events on 1 datasets" in run("ledger", "verify", address).stdout
+    assert "In order: 5 events on 1 dataset." in run("ledger", "verify", address).stdout
 
 
 def test_a_refused_budget_has_its_exit_code(address, table):
@@ -119,15 +120,15 @@ def test_a_budget_is_set_once(address):
     assert Ledger(address).total("trial").epsilon == 3.0
 
 
-def test_bad_totals_have_the_exit_code_of_budgets(tmp_path):
+def test_bad_totals_are_bad_arguments(tmp_path):
     where = f"sqlite:///{tmp_path}/other.db"
     for epsilon, delta in ((-1, "1e-6"), (1, 2)):
-        run("ledger", "create", where, "trial", "--epsilon", epsilon, "--delta", delta, code=3)
+        run("ledger", "create", where, "trial", "--epsilon", epsilon, "--delta", delta, code=2)
     assert not (tmp_path / "other.db").exists()
 
 
 def test_an_export_that_cannot_be_written_has_its_exit_code(address, tmp_path):
-    run("ledger", "export", address, "--out", tmp_path / "none" / "ledger.json", code=4)
+    run("ledger", "export", address, "--out", tmp_path / "none" / "ledger.json", code=2)
 
 
 @pytest.mark.parametrize("command", ["create", "show", "export", "verify"])
@@ -327,6 +328,20 @@ def test_a_model_that_was_edited_is_made_again(address, table):
     assert model.read_bytes() == content
 
 
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_run_that_is_done_gives_its_model_whatever_the_rows_are_now(address, table, lost):
+    text_fit(table, address, "--run-id", "night")
+    model = table.parent / "model.json"
+    content = model.read_bytes()
+    X = np.random.default_rng(1).uniform(0, 2, (500, 6))
+    np.savez(table, X=X, y=-X[:, 1])
+    if lost:
+        model.unlink()
+    text_fit(table, address, "--run-id", "night")
+    assert model.read_bytes() == content
+    assert len(Ledger(address).entries("trial")) == 1
+
+
 def test_answers_are_kept_beside_the_ledger_under_a_name_of_their_own(address, table, monkeypatch):
     text_fit(table, address)
     [entry] = Ledger(address).entries("trial")
@@ -352,7 +367,8 @@ def test_options_that_contradict_each_other(address, table):
     assert "needs a ledger" in run("fit", table, *alone, code=2).stderr
 
 
-def test_an_interrupted_run_says_how_to_go_on_and_goes_on(address, table, monkeypatch):
+@pytest.mark.parametrize(("by", "code"), [(signal.SIGINT, 1), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"])
+def test_an_interrupted_run_says_how_to_go_on_and_goes_on(address, table, monkeypatch, by, code):
     from dpsparse.oracles.tape import TapedOracle
 
     ordinary, drawn = TapedOracle._draw, []
@@ -360,12 +376,13 @@ def test_an_interrupted_run_says_how_to_go_on_and_goes_on(address, table, monkey
     def stop(self, question, asked):
         drawn.append(1)
         if len(drawn) == 3:
-            raise KeyboardInterrupt
+            signal.raise_signal(by)
         return ordinary(self, question, asked)
 
     with monkeypatch.context() as patched:
         patched.setattr(TapedOracle, "_draw", stop)
-        said = text_fit(table, address, code=1).stderr
+        said = text_fit(table, address, code=code).stderr
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     [entry] = Ledger(address).entries("trial")
     assert f"The same command with --run-id {entry.run_id} goes on" in said
     text_fit(table, address, "--run-id", entry.run_id)

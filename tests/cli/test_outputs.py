@@ -1,7 +1,9 @@
 """What a command writes, what it never replaces, and what it says to machines when it refuses."""
 
+import errno
 import json
 import os
+import tempfile
 
 import numpy as np
 import pytest
@@ -58,7 +60,7 @@ def test_fit_never_replaces_what_it_reads(tmp_path, table, budget, which, by):
         (tmp_path / "sub").mkdir()
         out = tmp_path / "sub" / ".." / victim.name
     result = run("fit", table, *OPTIONS, "--ledger", f"sqlite:///{budget}", "--dataset", "trial", "--out", out)
-    assert result.exit_code == 4, result.output
+    assert result.exit_code == 2, result.output
     assert "not replaced" in result.stderr
     assert victim.read_bytes() == before
     assert Ledger(f"sqlite:///{budget}").entries("trial") == ()
@@ -67,7 +69,7 @@ def test_fit_never_replaces_what_it_reads(tmp_path, table, budget, which, by):
 def test_fit_replaces_no_other_file_and_reads_nothing_then(tmp_path, table):
     (tmp_path / "thesis.txt").write_text("years of work")
     result = run("fit", table, *OPTIONS, "--out", tmp_path / "thesis.txt")
-    assert result.exit_code == 4
+    assert result.exit_code == 2
     assert (tmp_path / "thesis.txt").read_text() == "years of work"
 
 
@@ -76,8 +78,22 @@ def test_predictions_never_replace_the_model_the_data_or_a_ledger(tmp_path, tabl
     assert run("fit", table, *OPTIONS, "--out", tmp_path / "m.json").exit_code == 0
     before = (tmp_path / victim).read_bytes()
     result = run("predict", tmp_path / "m.json", table, "--out", tmp_path / victim)
-    assert result.exit_code == 4, result.output
+    assert result.exit_code == 2, result.output
     assert (tmp_path / victim).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("reason", "code"), [(errno.ENOSPC, 4), (errno.EDQUOT, 4), (errno.EROFS, 2), (errno.ENOENT, 2)]
+)
+def test_only_a_lack_of_space_is_worth_a_retry(tmp_path, monkeypatch, reason, code):
+    def fails(**_):
+        raise OSError(reason, os.strerror(reason))
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", fails)
+    result = run("fit", tmp_path / "absent.csv", *OPTIONS, "--out", tmp_path / "m.json")
+    assert result.exit_code == code
+    assert "could not be written" in result.stderr
+    assert ("Free some space" in result.stderr) == (code == 4)
 
 
 def test_outputs_never_set_the_mask_of_the_process(tmp_path, table, monkeypatch):
@@ -102,7 +118,7 @@ def test_outputs_never_set_the_mask_of_the_process(tmp_path, table, monkeypatch)
         (["plan", "--json"], 2),
         (["ledger", "show", "sqlite:///absent.db", "--json"], 2),
         (["ledger", "verify", "sqlite:///absent.db", "--json"], 2),
-        (["demo", "--epsilon", "-1", "--json"], 3),
+        (["demo", "--epsilon", "-1", "--json"], 2),
         (["no-such-command", "--json"], 2),
     ],
 )
@@ -140,7 +156,7 @@ def test_show_prints_the_statement(tmp_path, table):
 def test_show_prints_caveats_first_then_coefficients_digest_and_the_entry_that_paid(tmp_path, table, budget):
     book = Ledger(f"sqlite:///{budget}")
     paid = ["--ledger", book.address, "--dataset", "trial", "--seed", 1]
-    assert run("fit", table, *OPTIONS, *paid, "--out", tmp_path / "m.json").exit_code == 0
+    assert run("fit", table, *OPTIONS, *paid, "--out", tmp_path / "m.json").exit_code == 7
     lines = run("show", tmp_path / "m.json").stdout.splitlines()
     stored = json.loads((tmp_path / "m.json").read_text())
     entry = book.entries("trial")[0].number
@@ -168,7 +184,12 @@ def test_show_prints_caveats_first_then_coefficients_digest_and_the_entry_that_p
 
 @pytest.mark.parametrize("extra", [["--seed", 1], ["--recipe", "ight"]], ids=["seeded", "baseline"])
 def test_show_cannot_look_green_without_a_promise(tmp_path, table, extra):
-    assert run("fit", table, *OPTIONS, *extra, "--out", tmp_path / "m.json").exit_code == 0
+    for form in ([], ["--json"]):
+        made = run("fit", table, *OPTIONS, *extra, "--out", tmp_path / "m.json", *form)
+        assert made.exit_code == 7
+        assert "carries no guarantee" in made.stderr
+        assert form or made.stdout.endswith(f"Saved: {tmp_path / 'm.json'}\n")
+        assert not form or json.loads(made.stdout)["model"] == str(tmp_path / "m.json")
     result = run("show", tmp_path / "m.json")
     assert result.exit_code == 7
     assert result.stdout.startswith("CAVEAT: ")
@@ -194,6 +215,8 @@ def test_show_and_audit_say_first_that_a_file_was_edited(tmp_path, table):
     result = run("show", tmp_path / "m.json")
     assert result.exit_code == 2
     assert result.stdout.startswith("CAVEAT: the model file was edited")
+    assert "WITHOUT privacy" in result.stdout
+    assert "rho = " not in result.stdout
     assert json.loads(run("show", tmp_path / "m.json", "--json").stdout)["edited"] is True
     for command in (["audit", tmp_path / "m.json"], ["predict", tmp_path / "m.json", table]):
         result = run(*command)

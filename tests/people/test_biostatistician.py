@@ -54,6 +54,7 @@ def test_from_a_table_to_a_decision(tmp_path, monkeypatch):
         3,
         "--check-bounds",
         0.02,
+        code=7,
     )
     assert "age" in fitted
     assert "were clipped to the declared bounds" in fitted

@@ -109,7 +109,7 @@ def test_an_officer_reads_what_was_promised(trial, tmp_path):
     edited["statement"]["epsilon"] = 0.1
     (tmp_path / "edited.json").write_text(json.dumps(edited))
     assert "edited after it was saved" in run("show", "edited.json", code=2)
-    run(*trial, "--epsilon", 2, "--seed", 1, "--out", "seeded.json")
+    run(*trial, "--epsilon", 2, "--seed", 1, "--out", "seeded.json", code=7)
     assert "no guarantee" in run("show", "seeded.json", code=7)
 
 

@@ -41,7 +41,7 @@ def test_it_draws_a_picture(tmp_path):
 
 def test_a_picture_that_cannot_be_written_is_refused_first(tmp_path):
     result = run("--plot", tmp_path / "missing" / "error.png")
-    assert result.exit_code == 4
+    assert result.exit_code == 2
     assert "choose another --plot" in result.stderr
     assert result.stdout == ""
 

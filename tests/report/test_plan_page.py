@@ -93,5 +93,5 @@ def test_the_command_writes_it_and_prints_the_plan(tmp_path):
     assert done.stdout.startswith("Verdict: ")
     assert (tmp_path / "plan.html").read_text().startswith("<!DOCTYPE html>")
     refused = CliRunner().invoke(main, ["plan", *options, "--html", str(tmp_path / "none" / "plan.html")])
-    assert refused.exit_code == 4
+    assert refused.exit_code == 2
     assert "--html" in refused.stderr

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..core.facts import Facts, Vector
 from ..core.plan import Ask, Noise, Plan
+from ..core.printable import count_of
 from ..ops import groups_of
 from .constants import POLISH, constants
 from .engine import first_share, scales
@@ -167,8 +168,8 @@ class PolishSchedule:
     @property
     def name(self) -> str:
         """By which the branch is chosen."""
-        what = "coordinates" if self.width == 1 else "groups"
-        return f"{self.coordinates} {what} in {self.rounds} rounds"
+        what = "coordinate" if self.width == 1 else "group"
+        return f"{count_of(self.coordinates, what)} in {count_of(self.rounds, 'round')}"
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .exits import Refusal
-from .options import FILE, Numbers, ShortHelp, delta_option, json_option, target_option
+from .options import EPSILON, FILE, Numbers, ShortHelp, delta_option, json_option, target_option
 from .output import check_file, check_folder, echo, print_json, progress, telling, writing
 from .settings import set_fields
 
@@ -59,7 +59,7 @@ USUAL = (
 @click.option("--data", type=FILE, help="Public data to compare on, as dpsparse fit reads it.")
 @target_option
 @click.option("--task", type=click.Choice(["classification", "regression"]), help="What is predicted.")
-@click.option("--epsilon", "epsilons", type=float, multiple=True, help="May be repeated. Default: 0.5, 1, 2, 4.")
+@click.option("--epsilon", "epsilons", type=EPSILON, multiple=True, help="May be repeated. Default: 0.5, 1, 2, 4.")
 @delta_option
 @click.option("--sparsity", type=int, help="At most this many nonzero coefficients. Default: the recipe decides.")
 @click.option("--row-norm", type=float, help="Public bound: rows are clipped to this l2 norm.")

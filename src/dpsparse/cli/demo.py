@@ -12,7 +12,7 @@ import click
 
 from .describe import brief
 from .fit import run_fit
-from .options import FILE, json_option
+from .options import EPSILON, FILE, json_option
 from .output import check_folder, echo, print_json, progress, writing
 
 if TYPE_CHECKING:
@@ -44,7 +44,9 @@ class Fit:
     show_default=True,
     help="Folder for the cohort and the models; made if missing.",
 )
-@click.option("--epsilon", type=float, default=3.0, show_default=True, help="Privacy budget of each of the two models.")
+@click.option(
+    "--epsilon", type=EPSILON, default=3.0, show_default=True, help="Privacy budget of each of the two models."
+)
 @click.option(
     "--seed",
     type=click.IntRange(min=0),
@@ -66,10 +68,7 @@ def demo(out: Path, epsilon: float, seed: int, n_rows: int, n_features: int, as_
       dpsparse demo
       dpsparse demo --out out --epsilon 1 --json
     """
-    from ..core import Budget
-
     start = time.perf_counter()
-    Budget.approx(epsilon, 1e-6)
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
     check_folder(out)

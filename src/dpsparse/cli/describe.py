@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..core.printable import count_of
+
 if TYPE_CHECKING:
     from ..core import Statement
     from ..estimators.linear import SparseLinear
@@ -20,8 +22,8 @@ def brief(statement: Statement, most: int = 6) -> str:
     asks = [i for i, line in enumerate(lines) if line.startswith("  - ")]
     if len(asks) > most:
         hidden = asks[most:]
-        answers = "noisy answer" if len(hidden) == 1 else "noisy answers"
-        lines[hidden[0]] = f"  - {len(hidden)} {'more ' if most else ''}{answers}, listed in the saved model"
+        answers = count_of(len(hidden), f"{'more ' if most else ''}noisy answer")
+        lines[hidden[0]] = f"  - {answers}, listed in the saved model"
         lines = [line for i, line in enumerate(lines) if i not in hidden[1:]]
     return "\n".join(lines)
 

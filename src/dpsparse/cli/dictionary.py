@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .exits import NotWritten, Refusal
+from .exits import Refusal
 from .inputs import csv_form, csv_options
 from .options import FILE, Names, json_option
 from .output import check_file, echo, print_json, writing
@@ -85,7 +85,7 @@ def new(
     if source is None or (schema is not None and table is not None):
         raise Refusal("give a TABLE, or a description of one with --from.")
     if out.exists() and not replace:
-        raise NotWritten(f"{out} exists already. Choose another --out, or say --replace.")
+        raise Refusal(f"{out} exists already. Choose another --out, or say --replace.")
     check_file(out, inputs=[source])
     from ..io.columns import header
     from ..io.dictionary import Dictionary, DictionaryError

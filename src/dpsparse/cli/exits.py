@@ -8,9 +8,7 @@ import json
 import click
 
 #: Reasons of the operating system that pass: no space.
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-#: Reasons that stay until somebody grants a right.
-NO_RIGHT = (errno.EACCES, errno.EPERM, errno.EROFS)
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Refusal(click.ClickException):
@@ -32,7 +30,7 @@ class BudgetRefusal(Refusal):
 
 
 class NotWritten(Refusal):
-    """The output could not be written, or a server does not answer: the same command may succeed later. Exit code 4."""
+    """There is no space for the output, or a server does not answer: the same command may succeed later. Exit code 4."""
 
     exit_code = 4
 
@@ -50,7 +48,7 @@ class Violated(Refusal):
 
 
 class NoPromise(Refusal):
-    """What was audited or shown carries no guarantee, as its caveats say: exit code 7.
+    """What was fitted, scored, audited or shown carries no guarantee, as its caveats say: exit code 7.
 
     The reason is a seed, a plan without a proof, or a baseline.
     """
@@ -114,7 +112,7 @@ class Commands(click.Group):
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise  # the reader of a pipe has gone: click knows what to do
-            if error.errno in _NO_ROOM:
+            if error.errno in NO_SPACE:
                 raise NotWritten(f"the output could not be written: {error.strerror}. Free some space.") from None
             raise Refusal(_first_line(error)) from None
 

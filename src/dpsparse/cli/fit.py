@@ -20,7 +20,7 @@ from .declared import (
     unit_column_of,
 )
 from .describe import print_model
-from .exits import NotWritten, Refusal
+from .exits import NoPromise, Refusal
 from .inputs import (
     cluster_input,
     csv_form,
@@ -189,6 +189,7 @@ def fit(
     done = done_already(options, out)
     if done is not None:
         _print_model(done, out, as_json, f"Run {options['run_id']} is done already: its model is {out}")
+        _refuse_void(done)
         return
     choose_folder(options, "fit")
     asked = options["check_cells"]
@@ -233,6 +234,7 @@ def fit(
     _print_model(model, None if failure else out, as_json, f"Saved: {out}")
     if failure is not None:
         raise failure
+    _refuse_void(model)
 
 
 @dataclass(frozen=True)
@@ -343,6 +345,12 @@ def _print_model(model: SparseLinear, out: Path | None, as_json: bool, saved: st
         echo(saved)
 
 
+def _refuse_void(model: SparseLinear) -> None:
+    """Let the exit code say that a model which was made and saved carries no guarantee."""
+    if not model.statement_.private:
+        raise NoPromise("this model carries no guarantee for anyone in the data; its caveats say why.")
+
+
 def _inputs(data: Path, dictionary: Path | None, address: str | None, dataset: str | None) -> list[Path]:
     """Files that a fit reads."""
     from .. import Ledger
@@ -451,7 +459,7 @@ def _save(model: SparseLinear, out: Path) -> Refusal | None:
     except Refusal as refusal:
         return refusal
     except DataError as refusal:  # another file has come there since
-        return NotWritten(str(refusal))
+        return Refusal(str(refusal))
     return None
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..core.printable import count_of
 from .exits import NotVerified, Refusal
-from .options import FILE, adjacency_option, json_option
+from .options import DELTA, EPSILON, FILE, adjacency_option, json_option
 from .output import check_file, echo, print_json, write_text
 
 if TYPE_CHECKING:
@@ -36,8 +37,8 @@ def ledger() -> None:
 
 @ledger.command()
 @click.argument("place", nargs=-1, metavar="[ADDRESS] DATASET")
-@click.option("--epsilon", type=float, required=True, help="Total that all fits together may spend.")
-@click.option("--delta", type=float, required=True, help="Total delta; well below 1/n. 0 allows pure fits only.")
+@click.option("--epsilon", type=EPSILON, required=True, help="Total that all fits together may spend.")
+@click.option("--delta", type=DELTA, required=True, help="Total delta; well below 1/n. 0 allows pure fits only.")
 @adjacency_option()
 @click.option(
     "--kind", type=click.Choice(["gaussian", "renyi"]), help="How costs are counted. Default: the first fit decides."
@@ -158,7 +159,9 @@ def verify(address: str | None, head: str | None, model: Path | None, as_json: b
         "datasets": found.datasets,
         "head": found.head,
     }
-    lines = [f"In order: {found.events} events on {found.datasets} datasets. Head: {found.head}"]
+    lines = [
+        f"In order: {count_of(found.events, 'event')} on {count_of(found.datasets, 'dataset')}. Head: {found.head}"
+    ]
     if cited is not None:
         entry = cited.check(book)
         content["model"] = {"dataset": entry.dataset, "entry": entry.number, "status": entry.status}
@@ -192,7 +195,7 @@ def upgrade(old: str, new: str, unfinished: bool, as_json: bool) -> None:
     if as_json:
         print_json({"events": found.events, "datasets": found.datasets, "head": found.head})
     else:
-        echo(f"Moved: {found.events} events on {found.datasets} datasets. Head: {found.head}")
+        echo(f"Moved: {count_of(found.events, 'event')} on {count_of(found.datasets, 'dataset')}. Head: {found.head}")
 
 
 def _place(words: tuple[str, ...]) -> tuple[str | None, str | None]:
@@ -249,7 +252,7 @@ def _text(content: dict[str, Any]) -> str:
         f"{content['dataset']}: total ({content['epsilon']:.6g}, {content['delta']:.3g}) under {content['adjacency']}, "
         f"counted by {content['kind'] or 'the first fit, not made yet'}",
         f"  used capacity  epsilon = {content['spent']['epsilon']:.6g} {at} "
-        f"({100 * content['used']:.3g} %), by {content['live']} fits",
+        f"({100 * content['used']:.3g} %), by {count_of(content['live'], 'fit')}",
         f"  odometer       epsilon = {content['odometer']['epsilon']:.6g} {at}: a bound on what was lost so far",
         f"  remaining      epsilon = {content['remaining']['epsilon']:.6g} {at}, for one all-Gaussian fit",
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,23 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]
         if len(numbers) not in (1, 2):
             self.fail(f"{value!r} is neither a number b nor two numbers lo,hi.", param, ctx)
         return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
+
+
+class Finite(click.FloatRange):
+    """A number in a range; ``inf`` and ``nan`` are refused too."""
+
+    name = "float"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Parse."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{number} is not a finite number.", param, ctx)
+        return number
+
+
+#: What a privacy budget can be.
+EPSILON, DELTA = Finite(min=0, min_open=True), Finite(min=0, max=1, max_open=True)
 
 
 class Names(click.ParamType):  # type: ignore[type-arg]
@@ -115,8 +133,22 @@ def together(*options: Option) -> Option:
     return add
 
 
+def _known_assumptions(ctx: click.Context, param: click.Parameter, accepted: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse names that no recipe asks to accept: a misspelt one would be ignored."""
+    if accepted:
+        from .. import recipes
+        from ..fitting.prepare import UNPROVEN
+
+        known = (UNPROVEN, *recipes.needs())
+        unknown = [name for name in accepted if name not in known]
+        if unknown:
+            named = ", ".join(map(repr, unknown))
+            raise click.BadParameter(f"no recipe has an assumption {named}. Known are: {', '.join(known)}.", ctx, param)
+    return accepted
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for machines.")
-delta_option = click.option("--delta", type=float, help="Default: min(1e-6, 1/(10 n)).")
+delta_option = click.option("--delta", type=DELTA, help="Default: min(1e-6, 1/(10 n)).")
 target_option = click.option("--target", help="Column of the target; svmlight and npz files hold their own.")
 n_rows_option = click.option("--n-rows", type=int, help="Public number of rows; required for --adjacency add-remove.")
 zero_based_option = click.option(
@@ -165,7 +197,7 @@ _MODEL = (
         type=click.Choice(["classification", "regression", "survival"]),
         help="What is predicted; a --dictionary says it.",
     ),
-    click.option("--epsilon", type=float, default=1.0, show_default=True, help="Privacy budget."),
+    click.option("--epsilon", type=EPSILON, default=1.0, show_default=True, help="Privacy budget."),
     delta_option,
     click.option("--sparsity", type=int, help="At most this many nonzero coefficients. Default: the recipe decides."),
     click.option("--row-norm", type=float, help="Public bound: rows are clipped to this l2 norm."),
@@ -203,7 +235,10 @@ _MODEL = (
     click.option("--l1-ratio", type=float, default=0.5, show_default=True, help="Part of the elastic net that is l1."),
     click.option("--box", type=float, help="Half-width for --penalty box."),
     click.option(
-        "--accept", multiple=True, help="Name of an assumption that a recipe needs you to accept; may be repeated."
+        "--accept",
+        multiple=True,
+        callback=_known_assumptions,
+        help="Name of an assumption that a recipe needs you to accept; may be repeated.",
     ),
     on_missing_option("Rows with missing values, or cells that are not numbers"),
     click.option(
@@ -304,12 +339,10 @@ def make_estimator(
         raise Refusal("--classes belongs to --task classification. Leave it out.")
 
     from .. import recipes as known
-    from ..core import Budget
     from ..estimators import SparseClassifier, SparseRegressor
     from ..rows.bounds import read_bounds
 
-    if known.get(recipe).private:
-        Budget.approx(epsilon, 1e-6 if delta is None else delta)
+    known.get(recipe)  # refuses a name that is not known
     read_bounds(feature_bound, row_norm, n_features)
     shared = {
         "epsilon": epsilon,

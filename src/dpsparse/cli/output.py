@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from .exits import NO_RIGHT, NotWritten, Refusal, note_json
+from .exits import NO_SPACE, NotWritten, Refusal, note_json
 
 #: What an SQLite file begins with.
 SQLITE = b"SQLite format 3\0"
@@ -44,13 +44,13 @@ def check_file(path: Path, option: str = "--out", inputs: Iterable[Path] = ()) -
         there = os.path.lexists(path)
         ordinary = path.is_file()
     except (OSError, ValueError):
-        raise NotWritten(f"{str(path)!r} is no name for a file. Choose another {option}.") from None
+        raise Refusal(f"{str(path)!r} is no name for a file. Choose another {option}.") from None
     if there and not ordinary:
-        raise NotWritten(f"{path} is not an ordinary file. Choose another {option}.")
+        raise Refusal(f"{path} is not an ordinary file. Choose another {option}.")
     if any(same_file(path, given) for given in inputs):
-        raise NotWritten(f"{path} is read by this command, so it is not replaced. Choose another {option}.")
+        raise Refusal(f"{path} is read by this command, so it is not replaced. Choose another {option}.")
     if ordinary and _starts_with(path, SQLITE):
-        raise NotWritten(f"{path} is a database, perhaps a ledger, so it is not replaced. Choose another {option}.")
+        raise Refusal(f"{path} is a database, perhaps a ledger, so it is not replaced. Choose another {option}.")
     check_folder(path.parent, option)
 
 
@@ -63,7 +63,7 @@ def check_model_file(path: Path, inputs: Iterable[Path] = ()) -> None:
     try:
         check_replaceable(path)
     except DataError as refusal:
-        raise NotWritten(str(refusal)) from None
+        raise Refusal(str(refusal)) from None
 
 
 def _starts_with(path: Path, head: bytes) -> bool:
@@ -80,7 +80,7 @@ def check_folder(folder: Path, option: str = "--out") -> None:
     Trying is the only sure way: rights, quotas and full disks all count.
     """
     if not folder.is_dir():
-        raise NotWritten(f"the folder {folder} does not exist. Create it, or choose another {option}.")
+        raise Refusal(f"the folder {folder} does not exist. Create it, or choose another {option}.")
     with writing(folder, option), tempfile.TemporaryFile(dir=folder) as file:
         file.write(b"\0")
         file.flush()
@@ -88,16 +88,16 @@ def check_folder(folder: Path, option: str = "--out") -> None:
 
 @contextmanager
 def writing(path: Path, option: str = "--out") -> Iterator[None]:
-    """Turn a failed write into a refusal."""
+    """Turn a failed write into a refusal; only a lack of space passes by itself."""
     try:
         yield
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
-        if error.errno in NO_RIGHT:
-            raise Refusal(f"{path} could not be written: {reason}. Choose another {option}.") from None
-        raise NotWritten(
-            f"{path} could not be written: {reason}. Free some space, or choose another {option}."
-        ) from None
+        if error.errno in NO_SPACE:
+            raise NotWritten(
+                f"{path} could not be written: {reason}. Free some space, or choose another {option}."
+            ) from None
+        raise Refusal(f"{path} could not be written: {reason}. Choose another {option}.") from None
 
 
 def write_text(path: Path, text: str) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -104,10 +106,32 @@ def done_already(options: dict[str, Any], out: Path) -> SparseLinear | None:
 
 
 @contextmanager
+def _termination_raised() -> Iterator[None]:
+    """Let SIGTERM, which schedulers send, unwind like an interrupt from the keyboard; the exit code stays 143.
+
+    A handler that somebody else has set is left in place.
+    """
+    number = signal.SIGTERM
+    own = threading.current_thread() is threading.main_thread() and signal.getsignal(number) is signal.SIG_DFL
+
+    def stop(number: int, frame: object) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    if own:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        if own:
+            signal.signal(number, signal.SIG_DFL)
+
+
+@contextmanager
 def saying_how_to_go_on(options: dict[str, Any]) -> Iterator[None]:
     """Print the name of a run that is interrupted after it was paid for."""
     try:
-        yield
+        with _termination_raised():
+            yield
     except BaseException:
         if options["resume"] is not None:
             from .. import Ledger

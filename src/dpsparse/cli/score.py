@@ -12,6 +12,7 @@ from .exits import NoPromise, Refusal
 from .fit import check_charge, labelled, read_rows
 from .inputs import csv_form, csv_options, input_kind
 from .options import (
+    EPSILON,
     FILE,
     Names,
     ShortHelp,
@@ -62,7 +63,7 @@ USUAL = (
     help="accuracy, balanced_accuracy, log_loss, brier, auc, calibration; or r2, "
     "mean_absolute_error. Default: the usual ones.",
 )
-@click.option("--epsilon", type=float, default=1.0, show_default=True, help="Privacy budget of all metrics together.")
+@click.option("--epsilon", type=EPSILON, default=1.0, show_default=True, help="Privacy budget of all metrics together.")
 @delta_option
 @click.option("--group", help="Column by which scores are also given, such as sex or site; needs --groups.")
 @click.option("--groups", type=Names(), help="The public list of groups.")

@@ -29,6 +29,7 @@ import numpy as np
 
 from .errors import PrivacyError
 from .plain import Json, Printed
+from .printable import count_of
 from .regular_files import parse_json
 
 T = TypeVar("T")
@@ -194,7 +195,7 @@ def _read(kind: Any, content: Any, where: str, depth: int) -> Any:
     if origin in (tuple, list):
         _need(type(content) is list, where, "must be a list")
         kinds = [inner[0]] * len(content) if origin is list or inner[-1] is Ellipsis else inner
-        _need(len(kinds) == len(content), where, f"must have {len(kinds)} entries")
+        _need(len(kinds) == len(content), where, f"must have {count_of(len(kinds), 'entry', 'entries')}")
         places = (f"{where}[{number}]" for number in range(len(content)))
         return origin(_read(k, v, at, depth + 1) for k, v, at in zip(kinds, content, places, strict=True))
     if origin in (dict, Mapping):

@@ -1,4 +1,4 @@
-"""Texts that may come from elsewhere, such as names of columns, as a terminal may print them."""
+"""Texts as a terminal may print them: names that come from elsewhere, such as those of columns, and counts."""
 
 from __future__ import annotations
 
@@ -15,6 +15,15 @@ def printable(text: str) -> str:
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return text
     return "".join(c if c in PLAIN or unicodedata.category(c) not in UNSAFE else _escape(c) for c in text)
+
+
+def count_of(number: int, noun: str, several: str | None = None) -> str:
+    """A number with its noun, which is in the singular after 1 only.
+
+    >>> count_of(1, "row"), count_of(2, "row"), count_of(0, "entry", "entries")
+    ('1 row', '2 rows', '0 entries')
+    """
+    return f"{number} {noun if number == 1 else several or f'{noun}s'}"
 
 
 def _escape(character: str) -> str:

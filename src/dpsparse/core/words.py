@@ -91,10 +91,10 @@ def short(statement: Statement) -> str:
 
 
 def details(statement: Statement) -> str:
-    """The same with rho and mu, every answer, the accountant, assumptions and notes."""
+    """The same with rho and mu where they hold, every answer, the accountant, assumptions and notes."""
     lines = [*(f"CAVEAT: {c}." for c in statement.caveats), paragraph(statement)]
     if statement.priced:
-        lines.append(other_words(statement))
+        lines.extend(filter(None, [other_words(statement)]))
         for name in dict.fromkeys(a.name for a in statement.asks):
             lines.append("  - " + _ask_line([a for a in statement.asks if a.name == name]))
         lines.append(f"Composed by: {statement.accountant}.")
@@ -105,7 +105,9 @@ def details(statement: Statement) -> str:
 
 
 def other_words(statement: Statement) -> str:
-    """The same guarantee in zCDP and in Gaussian DP, or that no value says as much as epsilon."""
+    """The guarantee in zCDP and in Gaussian DP, or that no value says as much as epsilon; empty without a guarantee."""
+    if not statement.private:
+        return ""
     known = [("zCDP", "rho", statement.rho), ("GDP", "mu", statement.mu)]
     said = [f"{name}-{unit} with {name} = {value:.6g}" for unit, name, value in known if math.isfinite(value)]
     left = [f"{name}-{unit}" for unit, name, value in known if math.isinf(value)]

@@ -26,7 +26,7 @@ from .lazy_iht import LazyIHT
 from .ldp_iht import LDPIHT
 from .ldp_moment import LDPMoment
 from .printed import AsPrinted, as_printed
-from .registry import ALIASES, FORMS, REGISTRY, RULES, describe, get, make, names, register, settings
+from .registry import ALIASES, FORMS, REGISTRY, RULES, describe, get, make, names, needs, register, settings
 from .scsg_ht import SCSGHT, SVRGHT
 from .select_polish import SelectPolish
 from .sgd_ht import SGDHT
@@ -122,6 +122,7 @@ __all__ = [
     "get",
     "make",
     "names",
+    "needs",
     "register",
     "settings",
 ]

@@ -112,6 +112,18 @@ def names() -> list[str]:
     return sorted({*REGISTRY, *ALIASES, *RULES, *(point.name for point in entry_points(group=GROUP))})
 
 
+def needs() -> list[str]:
+    """Names of the assumptions that some recipe needs users to accept; those of other packages are loaded for it.
+
+    >>> "known-design" in needs()
+    True
+    """
+    for point in entry_points(group=GROUP):
+        if point.name not in REGISTRY:
+            _load(point)
+    return sorted({name for recipe in REGISTRY.values() for name in recipe.needs})
+
+
 def get(name: str) -> type[Recipe]:
     """The class of a recipe.
 

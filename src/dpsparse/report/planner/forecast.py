@@ -14,6 +14,7 @@ from ...core.budget import Budget
 from ...core.facts import Facts
 from ...core.plain import Printed
 from ...core.plan import Plan
+from ...core.printable import count_of
 from ...fitting import FitPlan, Shape, per_model, resolve
 from ...recipes import DualAveraging, SelectPolish, Tables
 from .assumptions import Assumptions, coefficients, counts, uniform_scale
@@ -261,11 +262,11 @@ class Forecast:
                 "dual_averaging, with squared, Huber or logistic "
                 "loss."
             )
-        rows = f"{case.n_rows} rows at {_budget(self.budget, epsilon)}"
+        rows = f"{count_of(case.n_rows, 'row')} at {_budget(self.budget, epsilon)}"
         if case.constant_only:
             return (
                 "hopeless",
-                f"Noise hides the signal: {rows} are too few to ask about {case.n_features} features, "
+                f"Noise hides the signal: nothing can be asked about {case.n_features} features with {rows}, "
                 "so that only a constant would be released.",
             )
         if self._ratios(case, self._signals[2])[0] >= PLANNER.hopeless:

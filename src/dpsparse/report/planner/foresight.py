@@ -6,6 +6,7 @@ import warnings
 
 from ...algorithms.engine import ReleasesConstant
 from ...core import HopelessFitWarning, Statement
+from ...core.printable import count_of
 from ...fitting import FitPlan, Shape, substituted
 from ...fitting.statement import draft_fit
 from .forecast import Forecast
@@ -25,7 +26,7 @@ def hopeless(prepared: FitPlan, shape: Shape) -> str:
     if isinstance(prepared.solver, ReleasesConstant) and prepared.solver.releases_constant(prepared.facts):
         facts = prepared.facts
         return (
-            f"Noise hides the signal: with {facts.n_rows} rows and {facts.n_features} features only the "
+            f"Noise hides the signal: with {count_of(facts.n_rows, 'row')} and {count_of(facts.n_features, 'feature')} only the "
             "constant is released, and all of the budget is spent on it."
         )
     verdict, why = Forecast.of(prepared, shape).verdict()

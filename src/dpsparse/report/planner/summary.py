@@ -12,6 +12,7 @@ import numpy as np
 from ...core.attacker import attacker_success, in_percent
 from ...core.facts import Clip
 from ...core.plain import Json, Printed, to_json
+from ...core.printable import count_of
 from ...core.words import statement_page
 from ...fitting import FitPlan, FitRequest, Shape, plan_fit
 from ...queries.losses import classes_of
@@ -295,7 +296,7 @@ class PlanSummary(Printed):
             lines.append(f"  smallest coefficient found with probability 90 %: {self.smallest_coefficient:.3g}")
         lines += [
             f"  rows for a useful fit at epsilon = 1: {_many(self.rows_needed())}",
-            f"  epsilon for a useful fit with {self.n_rows} rows: "
+            f"  epsilon for a useful fit with {count_of(self.n_rows, 'row')}: "
             + _much(self.epsilon_needed()).removeprefix("epsilon "),
         ]
         if self.outlook is not None and self.outlook.assumed.signal is None:
