@@ -147,7 +147,7 @@ def read_offs(statement: Statement) -> tuple[tuple[float, float], ...]:
 
 
 #: What the page shows of an audit; what is not there is left out.
-AUDIT = ("verdict", "summary", "violated", "void", "caveats", "audited", "scope", "runs", "checks", "laws")
+AUDIT = ("verdict", "summary", "violated", "void", "caveats", "audited", "scope", "runs", "checks", "laws", "notes")
 
 
 @dataclass(frozen=True, eq=False)
