@@ -75,6 +75,10 @@ def test_a_study_is_fitted_by_its_dictionary_and_predicts_curves(folder):
     assert lines[0] == "survival_1,survival_5"
     assert len(lines) == 1501
     assert run("predict study.json study.csv").splitlines()[0] == "risk"
+    run("report study.json --out study.html", 7)  # a seed
+    page = (folder / "study.html").read_text()
+    assert ">Hazard ratio</th>" in page
+    assert "per years" in page, "in the units of the dictionary"
     held = json.loads((folder / "study.json").read_text())
     assert held["format"] == "dpsparse-survival"
 

@@ -89,10 +89,9 @@ class StatementMixin:
         return card_of(self)
 
     def _shown_model(self) -> SparseLinear:
-        """The linear model inside: that of a search, the last step of a pipeline, or itself."""
-        found: Any = vars(self).get("best_estimator_", self)
-        steps = vars(found).get("steps")
-        return found if steps is None else steps[-1][1]  # type: ignore[no-any-return]
+        from .summary import shown_model
+
+        return shown_model(self)
 
     def _repr_html_(self) -> str:
         from sklearn.utils import estimator_html_repr

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
     from ...rows.shapes import Basis
-    from ..linear import SparseLinear
     from ..score.card import ScoreCard
     from ..shape_functions import ShapeFunction
 
@@ -377,9 +376,6 @@ memory_limit, random_state, verbose
     def fitted_bounds(self) -> RowBounds | None:
         """To what rows are clipped wherever the model is applied."""
         return self.model_.fitted_bounds
-
-    def _shown_model(self) -> SparseLinear:
-        return self.model_
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
