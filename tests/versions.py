@@ -41,7 +41,7 @@ ENVIRONMENTS = (
         "python3.11",
         "oldest allowed",
         "constraints-lowest.txt",
-        ("-e", ".[data]", "pytest", "hypothesis", "mpmath"),
+        ("-e", ".[data]", "pytest", "hypothesis", "mpmath", "polars"),
     ),
     Environment("python3.12", "python3.12", "as developed", "constraints.txt"),
     Environment("python3.13", "python3.13", "as developed", "constraints.txt"),

@@ -288,3 +288,15 @@ def test_models_with_offsets_are_not_scored_as_if_they_had_none():
     model.fit(X, rng.poisson(years).astype(float), exposure=years)
     with pytest.raises(ValueError, match="fitted with offsets or exposures"):
         private_score(model, X, rng.poisson(years).astype(float))
+
+
+def test_scores_of_rows_say_so_where_the_model_protects_persons():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (400, 3))
+    y, ids = (X[:, 0] > 0).astype(int), np.repeat(np.arange(200), 2)
+    options = {"epsilon": 4.0, "delta": 1e-6, "random_state": 0}
+    model = SparseClassifier(feature_bound=1.0, classes=[0, 1], unit="patient", **options).fit(X, y, units=ids)
+    rows = private_score(model, X, y, metrics=["accuracy"], **options)
+    assert any("a patient with several rows here is protected less" in caveat for caveat in rows.statement.caveats)
+    people = private_score(model, X, y, metrics=["accuracy"], units=ids, unit="patient", **options)
+    assert not any("protected less" in caveat for caveat in people.statement.caveats)

@@ -138,7 +138,7 @@ def test_numbers_of_rows_stand_nowhere(recipe, tmp_path, caplog):
             model = regressor(recipe=recipe, keep_path=False).fit(X, y, units=ids)
         model.save(tmp_path / "model.json")
         text = (tmp_path / "model.json").read_text() + model.statement_.details() + caplog.text
-        assert re.search(rf"(?<![\d.]){ids.size}(?!\d)", text) is None
+        assert re.search(rf"(?<![\w.]){ids.size}(?!\w)", text) is None
         told.append([(ask.name, ask.times, ask.noise, f"{ask.cost:.9g}") for ask in model.statement_.asks])
         found = load(tmp_path / "model.json")
         assert found.unit is None

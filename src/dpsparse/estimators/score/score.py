@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 
 import numpy as np
@@ -15,6 +16,7 @@ from ...core import Adjacency, Ask, Budget, DataError, Noise, Plan, checks
 from ...core.checks import PERSON, ROW, unit_name
 from ...core.facts import Facts, Target
 from ...core.mechanisms import Randomness
+from ...core.words import one_of_many
 from ...fitting import Seed, check_noise_kind, public_rows, read_targets, stated_budget, warn_if_seeded
 from ...fitting.drawn import Drawn
 from ...fitting.session import PaidBy, session
@@ -55,6 +57,10 @@ DEFAULTS = {True: ("accuracy", "balanced_accuracy", "log_loss"), False: ("r2", "
 #: Metrics that know two classes only.
 BINARY = ("auc", "calibration")
 
+ROWS_ALONE = (
+    "the model protects one {unit} with all rows, and these scores one row: a {unit} with several rows here is protected "
+    "less (give units=)"
+)
 #: Log-losses of single rows are clipped to this: that of giving the class that came a probability of 1.8 %.
 LARGEST_LOG_LOSS = 4.0
 
@@ -170,6 +176,7 @@ def private_score(
     word = unit_name(unit) if units is None or unit is not None else PERSON
     if units is None and word != ROW:
         raise ValueError(f"unit={word!r} protects all rows with the same id. Give units=, the id of each row.")
+    trained = one_of_many(model.statement_.unit) if hasattr(model, "statement_") else ""
     codes, X = _group(X, group, groups, model)
     scored = read_model(model, X, relation)
     if y is None and isinstance(X, ClusterRows):
@@ -195,6 +202,8 @@ def private_score(
     warn_if_seeded(randomness, "score")
     what = f"private score ({', '.join(metric.name for metric in chosen)})"
     draft = draft_score(priced, at, what, scored.loss, rows, on_missing, secure=randomness.secure, unit=word)
+    if word == ROW and trained:
+        draft = replace(draft, caveats=(*draft.caveats, ROWS_ALONE.format(unit=trained)))
     payer, bill = PaidBy(ledger, dataset, label, run_id), cost_of_units(PlanCost.of(priced), word)
     kept = Resume.of(resume, dataset, run_id)
     with session(payer, bill=bill, label="private score", delta=at, randomness=randomness, resume=kept) as opened:
