@@ -107,8 +107,8 @@ def _local_epsilon(statement: Statement) -> float:
 
 #: Said of models whose guarantee is for units of several rows.
 UNITS = (
-    "units were not audited: in the synthetic data each {unit} has one row. That all rows with the same id are protected "
-    "together rests on the proof, and on tests of the package"
+    "units were not audited: in the synthetic data each {unit} has one row. The proof, and tests of the "
+    "package, say that all rows with the same id are protected together"
 )
 
 #: A second opinion may exceed a statement by this part: selections are recomputed by a looser rule.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,7 +91,8 @@ class StatementMixin:
     def _shown_model(self) -> SparseLinear:
         from .summary import shown_model
 
-        return shown_model(self)
+        found: SparseLinear = shown_model(self)
+        return found
 
     def _repr_html_(self) -> str:
         from sklearn.utils import estimator_html_repr

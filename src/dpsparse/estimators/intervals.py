@@ -84,7 +84,7 @@ class Intervals(Record, Sequence[Interval]):
     critical : float or None
         Standard errors to each side; None: of one interval at a time.
     unit : str
-        The word for whoever may have several rows, such as patient; empty: each row is a record.
+        The word for a unit that may have several rows, such as patient; empty: each row is a record.
     """
 
     features: tuple[str | int, ...]
