@@ -35,6 +35,15 @@ def test_a_model_that_counted_what_was_clipped_is_audited():
     assert "no violation found" in found._repr_html_()
 
 
+@pytest.mark.parametrize("unit", [None, "patient"])
+def test_whether_units_were_audited_is_said(unit):
+    model = fitted().set_params(unit=unit).fit(X, X[:, 0], units=np.arange(100) // 2)
+    found = audit.examine(model, runs=8, fits=0, seed=0)
+    assert not found.violated
+    assert f"Note: units were not audited: in the synthetic data each {unit or 'person'} has one row." in str(found)
+    assert not audit.examine(fitted(), runs=8, fits=0, seed=0).notes
+
+
 def test_a_statement_that_says_too_little_is_caught():
     model = fitted()
     model.statement_ = replace(model.statement_, epsilon=0.5)

@@ -459,7 +459,7 @@ def test_arguments_are_refused_before_data_is_read(tmp_path):
     ("name", "content", "says"),
     [
         ("a.csv", "weight,y\n1,2\n7351x,3\n", "a cell that is no number"),
-        ("a.csv", "weight,y\n1,2\n7351\n", "holds NaN, inf"),
+        ("a.csv", "weight,y\n1,2\n7351\n", "too few or too many cells"),
         ("a.csv", "weight,y\n1,7351x\n2,3\n", "a cell that is no number"),
         ("a.csv", "weight,y\n1,2\n,3\n", "holds NaN, inf"),
         ("a.csv", "weight,y\n1,2\n3,\n", "holds NaN, inf"),

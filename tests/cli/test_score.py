@@ -114,7 +114,9 @@ def test_the_dictionary_of_a_model_names_the_unit_of_its_scores(tmp_path):
     made = run("fit", tmp_path / "t.csv", "--dictionary", tmp_path / "d.yaml", "--out", tmp_path / "m.json")
     assert made.exit_code == 0, made.output
     told = run("score", tmp_path / "m.json", tmp_path / "t.csv", "--epsilon", 4, "--json")
-    assert json.loads(told.stdout)["statement"]["unit"] == "one person: all rows with the same id"
+    statement = json.loads(told.stdout)["statement"]
+    assert statement["unit"] == "one person: all rows with the same id"
+    assert "whether a fit was refused" not in str(statement["assumptions"]), "no cell refuses a described table"
 
 
 def test_a_survival_model_is_named_in_the_refusal(tmp_path):

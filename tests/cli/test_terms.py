@@ -75,6 +75,10 @@ def test_a_study_is_fitted_by_its_dictionary_and_predicts_curves(folder):
     assert lines[0] == "survival_1,survival_5"
     assert len(lines) == 1501
     assert run("predict study.json study.csv").splitlines()[0] == "risk"
+    run("report study.json --out study.html", 7)  # a seed
+    page = (folder / "study.html").read_text()
+    assert ">Hazard ratio</th>" in page
+    assert "per years" in page, "in the units of the dictionary"
     held = json.loads((folder / "study.json").read_text())
     assert held["format"] == "dpsparse-survival"
 
@@ -106,6 +110,57 @@ def test_rates_have_an_exposure(folder):
     with_years = run("predict rates.json rates.csv").splitlines()
     again = run("predict rates.json rates.csv --exposure years").splitlines()
     assert with_years == again
+
+
+def blank(path, row: int, column: str, cell: str = ""):
+    """Put another cell in one row of a table."""
+    lines = list(csv.reader(path.read_text().splitlines()))
+    lines[row][lines[0].index(column)] = cell
+    write(path, lines[0], lines[1:])
+
+
+@pytest.mark.parametrize("row", [1, 700, 1500])
+@pytest.mark.parametrize(
+    ("table", "column", "cell"),
+    [
+        ("study", "died", ""),
+        ("study", "died", "perhaps"),
+        ("study", "years", ""),
+        ("study", "years", "-1"),
+        ("rates", "w", ""),
+        ("rates", "years", "0"),
+        ("rates", "visits", ""),
+    ],
+)
+def test_with_a_dictionary_no_cell_refuses_a_fit_and_the_statement_assumes_nothing_about_refusals(
+    folder, table, column, cell, row
+):
+    loss = "" if table == "study" else "--loss poisson"
+    command = f"fit {table}.csv --dictionary {table}.yaml --epsilon 4 --seed 1 --out {table}.json {loss}"
+    blank(folder / f"{table}.csv", row, column, cell)
+    assert "nobody learns whether a fit was refused" not in run(command)
+
+
+@pytest.mark.parametrize(("table", "column"), [("study", "died"), ("rates", "w")])
+def test_who_asks_for_refusals_gets_them_and_the_statement_says_so(folder, table, column):
+    loss = "" if table == "study" else "--loss poisson"
+    command = f"fit {table}.csv --dictionary {table}.yaml --epsilon 4 --seed 1 --on-missing refuse --out m.json {loss}"
+    assert "nobody learns whether a fit was refused" in run(command)
+    blank(folder / f"{table}.csv", 700, column)
+    said = run(command, code=2)
+    assert "give --on-missing empty: their records are then ignored." in said
+    assert "dpsparse dictionary new" not in said
+
+
+def test_a_refused_study_says_what_times_and_events_must_be(folder):
+    given = "--task survival --time years --event died --horizon 5 --feature-bound 0,100 --columns age"
+    blank(folder / "study.csv", 700, "died")
+    said = run(f"fit study.csv {given} --epsilon 4 --seed 1 --out m.json", code=2)
+    assert (
+        "a time, event or entry is missing or cannot be used: times and entries are numbers from 0 on, events are 0 "
+        "or 1, and an entry lies before its time and the horizon. Correct such cells by a public rule, or give "
+        "--on-missing empty: their records are then ignored."
+    ) in " ".join(said.split())
 
 
 @pytest.mark.parametrize(

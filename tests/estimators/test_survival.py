@@ -120,6 +120,24 @@ def test_a_report_is_made(model):
     assert "life table: exits" in model.report_._repr_html_()
 
 
+def test_report_and_card_speak_of_hazard_ratios_and_promise_nothing_of_a_regression(model, tmp_path):
+    model.save(tmp_path / "survival.json")
+    for shown in (model, dpsparse.load(tmp_path / "survival.json")):
+        page, card = shown.report_.html(), str(shown.card())
+        ratio = f"{shown.hazard_ratios_[shown.support_[0]]:.4g}"
+        assert ">Log hazard ratio</th>" in page
+        assert ">Hazard ratio</th>" in page
+        assert f">{ratio}</td>" in page
+        assert "Intervals are not offered for them" in page
+        assert "| log hazard ratio | hazard ratio |" in card
+        assert f"| {ratio} |" in card
+        assert "# SparseSurvival by dpsparse" in card
+        assert "A survival model with" in card
+        for wrong in ("declared range of the target", 'intervals="split"', "SparseRegressor", "regression"):
+            assert wrong not in page
+            assert wrong not in card
+
+
 @pytest.mark.parametrize("name", ["start", "stop", "id", "units"])
 def test_several_rows_of_a_person_are_refused_with_a_word(name):
     with pytest.raises(TypeError, match="one row for each person"):

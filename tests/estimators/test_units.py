@@ -219,13 +219,24 @@ def test_classes_many_classes_and_sparse_rows_take_units():
     assert regressor(epsilon=4.0).fit(rows, y, units=ids).score(rows, y) > 0.5
 
 
-def test_intervals_of_units_are_made_of_the_meat_of_units():
+def test_intervals_of_units_are_made_of_the_meat_of_units(tmp_path):
     X, y, ids = panel(people=2000)
     shared = np.random.default_rng(5).normal(size=2000)[ids]
     model = regressor(epsilon=3.0, intervals="split").fit(X, y + shared, units=ids)
     assert model.statement_.n_rows == 2000
     assert "all rows of a unit are in one part" in model.statement_.details()
     assert len(model.intervals_) > 0
+    rows = regressor(epsilon=3.0, intervals="split").fit(X, y + shared)
+    for said in (model.summary(), str(model.intervals_), model.intervals_._repr_html_()):
+        assert "independent rows" not in said
+        assert "depend on each other in any way (cluster-robust)" in said
+        assert "used different person ids, about 1" in said
+    assert "cluster-robust" not in rows.summary()
+    assert "They hold for independent rows" in rows.summary()
+    model.save(tmp_path / "units.json")
+    rows.save(tmp_path / "rows.json")
+    assert load(tmp_path / "units.json").intervals_.unit == "person"
+    assert "unit" not in json.loads((tmp_path / "rows.json").read_text())["intervals"]  # as earlier releases read it
 
 
 def test_scores_count_people():

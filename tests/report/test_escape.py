@@ -43,6 +43,7 @@ def model(book):
 
 def test_the_report_escapes_features_labels_datasets_audits_scores_and_file_names(model, book):
     audit = {"verdict": EVIL, "violated": False, "target": EVIL, "summary": EVIL, "laws": [{"name": EVIL, "violated": False, "detail": EVIL}]}  # fmt: skip
+    audit["notes"] = [EVIL]
     audit["checks"] = [{"name": EVIL, "proved": 1.0, "claimed": 2.0, "unit": EVIL}]
     scores = {
         "confidence": 0.95,

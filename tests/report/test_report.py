@@ -139,9 +139,10 @@ def test_scores_and_audits_are_shown(tmp_path):
     model = fitted()
     card = dpsparse.private_score(model, X, Y, ["r2"], epsilon=1.0)
     checks = [{"name": "gradient", "proved": 0.5, "claimed": 1.0, "unit": "mu"}]
-    audit = {"verdict": "nothing found", "violated": False, "checks": checks}
+    audit = {"verdict": "nothing found", "violated": False, "checks": checks, "notes": ["units were not audited"]}
     page = check_page(report_of(model, audit=audit, scores=card.to_dict()).html())
     assert "nothing found" in page
+    assert "Note: units were not audited." in page
     assert f"{card['r2'].value:.4g}" in page
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from ..accounting.random_stopping import RANDOM_STOPPING
 from ..core import Noise, PrivacyError, Statement
 from ..core.facts import Vector
+from ..core.words import one_of_many
 from ..estimators.linear import SparseLinear
 from ..fitting.statement import plan_caveats
 from .attack import attack
@@ -104,6 +105,12 @@ def _local_epsilon(statement: Statement) -> float:
     return float(losses.from_gaussian_mechanism(1 / mu).get_epsilon_for_delta(statement.delta))
 
 
+#: Said of models whose guarantee is for units of several rows.
+UNITS = (
+    "units were not audited: in the synthetic data each {unit} has one row. The proof, and tests of the "
+    "package, say that all rows with the same id are protected together"
+)
+
 #: A second opinion may exceed a statement by this part: selections are recomputed by a looser rule.
 LOOSER = 0.25
 
@@ -174,12 +181,14 @@ def examine(
                 lambda: sensitivity_trace(model, X, labels),
             )
         )
-    caveats, void = plan_caveats(subject.plan), bool(subject.plan.unproven)
+    caveats, void, notes = plan_caveats(subject.plan), bool(subject.plan.unproven), tuple[str, ...]()
     if isinstance(target, SparseLinear) and "statement_" in vars(target):
         caveats, void = target.statement_.caveats, not target.statement_.private
         laws.append(_second_opinion(target.statement_))
+        unit = one_of_many(target.statement_.unit)
+        notes = (UNITS.format(unit=unit),) if unit else ()
     if laws[0].violated:  # what does not keep the laws need not even run in an attack
-        notes = ("not attacked: the laws are broken",)
+        notes = (*notes, "not attacked: the laws are broken")
         scope = "laws on synthetic data"
         return AuditResult(
             subject.label,
@@ -203,7 +212,10 @@ def examine(
         on_estimate=on_estimate,
         on_part=on_part,
     )
-    return replace(found, laws=tuple(laws), seconds=time.perf_counter() - start, caveats=caveats, void=void)
+    notes = (*notes, *found.notes)
+    return replace(
+        found, laws=tuple(laws), seconds=time.perf_counter() - start, notes=notes, caveats=caveats, void=void
+    )
 
 
 def _law(name: str, holds: str, check: Callable[[], object]) -> LawCheck:

@@ -95,6 +95,7 @@ def _of_estimator(
         "keep_path": False,
         "check_bounds": None,  # asked beside the model, by nobody whom an attack runs
         "check_cells": None,
+        "unit": None,  # each synthetic record is one row
         "intervals": None,  # worlds tell the model's answers apart; what intervals ask has laws of its own
     }
     if "statement_" in vars(estimator):  # the recipe that a rule picked for the data, and not for synthetic datasets

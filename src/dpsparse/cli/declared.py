@@ -52,8 +52,14 @@ def read_dictionary(path: Path) -> Dictionary:
         raise Refusal(str(error)) from None
 
 
+def gap_rule(given: str | None, *, described: bool) -> str:
+    """What becomes of records with gaps: with a dictionary nothing is refused because of a cell, unless asked for."""
+    return given or ("empty" if described else "refuse")
+
+
 def apply(path: Path | None, options: dict[str, Any]) -> Dictionary | None:
-    """Put what a dictionary declares into the options of a model. Without a file nothing changes."""
+    """Put what a dictionary declares into the options of a model. Without a file it declares nothing."""
+    options["on_missing"] = gap_rule(options["on_missing"], described=path is not None)
     if path is None and options["task"] == "survival":
         options["check_cells"] = None
         return None

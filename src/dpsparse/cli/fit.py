@@ -415,7 +415,8 @@ def run_fit(
             model.fit(X, **terms) if "time" in beside else model.fit(X, y, **terms)
         except MissingValueError as refusal:
             said = str(refusal).replace("set on_missing='empty'", "give --on-missing empty")
-            raise Refusal(said + (TO_DICTIONARY if names is not None else "")) from None
+            described = getattr(X, "unread_cells", None) is not None
+            raise Refusal(said + (TO_DICTIONARY if names is not None and not described else "")) from None
     model.set_params(verbose=False)
     if names is not None:
         for named in (model, linear_of(model)):  # of a survival model, the linear model inside is what files keep

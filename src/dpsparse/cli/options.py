@@ -172,9 +172,8 @@ def on_missing_option(rows: str) -> Option:
     return click.option(
         "--on-missing",
         type=click.Choice(["refuse", "empty"]),
-        default="refuse",
-        show_default=True,
-        help=f"{rows}: refuse them, which reveals that there are some, or ignore their records.",
+        help=f"{rows}: refuse them, which reveals that there are some, or ignore their records. "
+        "Default: refuse; with a dictionary, empty.",
     )
 
 

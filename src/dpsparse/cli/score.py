@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .declared import encode, read_ids, unit_column_of
+from .declared import encode, gap_rule, read_ids, unit_column_of
 from .exits import NoPromise, Refusal
 from .fit import check_charge, labelled, read_rows
 from .inputs import csv_form, csv_options, input_kind
@@ -121,7 +121,9 @@ def score(
         raise Refusal("--group names a column, which only CSV and Parquet files have.")
     csv_file = csv_form(delimiter, encoding)
     protected = one_of_many(fitted.statement_.unit)  # patient; empty where every row is a record
-    unit_column = unit_column_of(unit_column, unit_name, vars(fitted).get("dictionary_"))
+    dictionary = vars(fitted).get("dictionary_")
+    options["on_missing"] = gap_rule(options["on_missing"], described=dictionary is not None)
+    unit_column = unit_column_of(unit_column, unit_name, dictionary)
     if unit_column is not None:
         ids = _ids(data, unit_column, csv_file)
         options |= {"units": ids, "unit": unit_name or protected or None}

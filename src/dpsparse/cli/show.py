@@ -32,7 +32,7 @@ entry of a ledger that paid for it.
     from .. import load
     from ..core.errors import ModelEditedError
     from ..estimators.files import digest_in
-    from ..estimators.summary import linear_of, summary, survives
+    from ..estimators.summary import shown_model, summary
 
     edited = None
     try:
@@ -40,7 +40,7 @@ entry of a ledger that paid for it.
     except ModelEditedError as error:
         edited = str(error)
         fitted = load(model, edited=True)
-    statement, inner = fitted.statement_, fitted if survives(fitted) else linear_of(fitted)
+    statement, inner = fitted.statement_, shown_model(fitted)
     digest, record = digest_in(model), statement.ledger
     if as_json:
         content = {"edited": edited is not None, "private": statement.private, **summary(inner)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,10 +89,10 @@ class StatementMixin:
         return card_of(self)
 
     def _shown_model(self) -> SparseLinear:
-        """The linear model inside: that of a search, the last step of a pipeline, or itself."""
-        found: Any = vars(self).get("best_estimator_", self)
-        steps = vars(found).get("steps")
-        return found if steps is None else steps[-1][1]  # type: ignore[no-any-return]
+        from .summary import shown_model
+
+        found: SparseLinear = shown_model(self)
+        return found
 
     def _repr_html_(self) -> str:
         from sklearn.utils import estimator_html_repr

@@ -51,7 +51,9 @@ def _title(intervals: Intervals, statement: Statement | None) -> list[str]:
     said = "" if statement is None else f", ({statement.epsilon:.4g}, {statement.delta:.3g})-DP, {statement.adjacency}"
     caveats = [] if statement is None else [f"CAVEAT: {c}." for c in statement.caveats]
     bands = "" if intervals.critical is None else f"; bands for all together, {intervals.critical:.3g} standard errors"
-    facts = f"rows: about {intervals.n_rows}   intervals: {intervals.level:.4g}   flag: {intervals.flag}"
+    facts = (
+        f"{_counted(intervals)}: about {intervals.n_rows}   intervals: {intervals.level:.4g}   flag: {intervals.flag}"
+    )
     facts += "" if intervals.classes else f"   target: {intervals.target}   residuals clipped at: {intervals.clip:.4g}"
     return [*caveats, f"Private {kind} on {len(intervals.columns)} selected features{said}{bands}", facts]
 
@@ -64,9 +66,9 @@ def meaning(intervals: Intervals) -> list[str]:
     said = [
         f"Each {what} is that of the best {'logistic' if intervals.classes else 'linear'} model on "
         "the selected features: its effect given the other selected features.",
-        f"Selection and intervals used different rows, about {intervals.n_rows} of them for the "
+        f"Selection and intervals used different {_counted(intervals)}, about {intervals.n_rows} of them for the "
         "intervals; standard errors hold sampling and privacy noise.",
-        "They hold for independent rows and many of them; errors may have any size from row to row.",
+        _independent(intervals.unit),
         "Rows that lie far out in the selected features weigh less, at most "
         f"{100 * intervals.beyond:.2g} % of them: where the truth is not linear, the line is that of the others.",
     ]
@@ -81,6 +83,21 @@ def meaning(intervals: Intervals) -> list[str]:
             "are given: more could not be told from noise."
         )
     return [*said, FLAGS[intervals.flag]]
+
+
+def _counted(intervals: Intervals) -> str:
+    """What samples are counted in: rows, or ids of units that may have several."""
+    return f"{intervals.unit} ids" if intervals.unit else "rows"
+
+
+def _independent(unit: str) -> str:
+    """What has to be independent, and what need not be."""
+    if not unit:
+        return "They hold for independent rows and many of them; errors may have any size from row to row."
+    return (
+        f"They hold for many ids that are independent of each other; the errors of one {unit}'s rows may have any size "
+        "and depend on each other in any way (cluster-robust)."
+    )
 
 
 def _target(target: str) -> str:

@@ -53,7 +53,7 @@ def _check(found: Intervals) -> Intervals:
     return replace(found, covariance=found.covariance.reshape(size, size))
 
 
-@form(made=_check)
+@form(later=(("unit",),), made=_check)
 @dataclass(frozen=True, eq=False, repr=False)
 class Intervals(Record, Sequence[Interval]):
     """Intervals of the selected coefficients and of the intercept, which comes last. All of it may be published.
@@ -74,7 +74,7 @@ class Intervals(Record, Sequence[Interval]):
     beyond : float
         Part of rows that weigh less since they lie far out in the selected features, at most.
     n_rows : int
-        Expected rows of the part that was asked.
+        Expected rows, or units, of the part that was asked.
     classes : bool
         Whether coefficients are log-odds.
     asked : int or None
@@ -83,6 +83,8 @@ class Intervals(Record, Sequence[Interval]):
         Columns of the features.
     critical : float or None
         Standard errors to each side; None: of one interval at a time.
+    unit : str
+        The word for a unit that may have several rows, such as patient; empty: each row is a record.
     """
 
     features: tuple[str | int, ...]
@@ -99,9 +101,12 @@ class Intervals(Record, Sequence[Interval]):
     asked: Count | None = None
     level: Annotated[float, Limits(0, 1, ends=False)] = 0.95
     critical: Annotated[float, Limits(0, ends=False)] | None = None
+    unit: str = ""
 
     @classmethod
-    def of(cls, found: InferenceResult, names: Sequence[str] | None, *, center: float, classes: bool) -> Self:
+    def of(
+        cls, found: InferenceResult, names: Sequence[str] | None, *, center: float, classes: bool, unit: str = ""
+    ) -> Self:
         """From what a fit inferred; `center` is that of the target."""
         columns = tuple(int(j) for j in found.support)
         features: tuple[str | int, ...] = columns if names is None else tuple(str(names[j]) for j in columns)
@@ -121,6 +126,7 @@ class Intervals(Record, Sequence[Interval]):
             columns=columns,
             beyond=found.beyond,
             asked=found.asked,
+            unit=unit,
         )
 
     # ---------------------------------------------------------------------------------------------- numbers

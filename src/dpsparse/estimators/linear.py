@@ -15,6 +15,7 @@ from ..core import DataError, Statement
 from ..core.checks import PERSON, ROW
 from ..core.facts import Vector
 from ..core.public_draws import repeatable
+from ..core.words import one_of_many
 from ..fitting import (
     FitRequest,
     FitResult,
@@ -316,7 +317,11 @@ class SparseLinear(ShapesMixin, StatementMixin, FitArguments, BaseEstimator):  #
         if fitted.inferred is None:
             return
         self.intervals_ = Intervals.of(
-            fitted.inferred, names_or_none(self), center=center, classes=self.request().classifies
+            fitted.inferred,
+            names_or_none(self),
+            center=center,
+            classes=self.request().classifies,
+            unit=one_of_many(fitted.statement.unit),
         )
         self.covariance_ = self.intervals_.covariance
 

@@ -35,10 +35,16 @@ NO_BOUNDS = (
 )
 
 
-def linear_of(model: object) -> SparseLinear:
-    """The linear model inside: that of a search, the last step of a pipeline, or itself."""
+def shown_model(model: object) -> Any:
+    """The model that is shown: that of a search, the last step of a pipeline, or itself."""
     found = getattr(model, "best_estimator_", model)
-    found = found.steps[-1][1] if hasattr(found, "steps") else getattr(found, "model_", found)
+    return found.steps[-1][1] if hasattr(found, "steps") else found
+
+
+def linear_of(model: object) -> SparseLinear:
+    """The linear model inside of the one that is shown: a survival model holds one."""
+    found = shown_model(model)
+    found = getattr(found, "model_", found)
     if not isinstance(found, SparseLinear):
         raise DataError(f"a model of dpsparse is needed, and this is a {type(found).__name__}.")
     return found
@@ -172,9 +178,12 @@ class ModelCard:
             lines += ["| column | role | kind | allowed values | unit |", "|---|---|---|---|---|"]
             lines += [f"| {' | '.join(_cells(column))} |" for column in c["columns"]]
         lines += ["", "## Coefficients", "", *([ENCODED, ""] if c["columns"] else [])]
-        lines += ["| feature | coefficient |", "|---|---|"]
-        lines += [f"| {_text(row['feature'])} | {_shown(row['coefficient'])} |" for row in c["coefficients"]]
-        lines += [f"| (intercept) | {_shown(c['intercept'])} |"]
+        names = {"coefficient": "coefficient"}
+        if c["task"] == "survival":
+            names = {"coefficient": "log hazard ratio", "hazard_ratio": "hazard ratio"}
+        lines += [f"| feature | {' | '.join(names.values())} |", "|---" * (1 + len(names)) + "|"]
+        rows = [*c["coefficients"], {"feature": "(intercept)", "coefficient": c["intercept"], "hazard_ratio": ""}]
+        lines += [f"| {_text(row['feature'])} | {' | '.join(_shown(row[name]) for name in names)} |" for row in rows]
         hidden = c["coefficients_used"] - len(c["coefficients"])
         lines += [f"\n{hidden} more are in the model file."] * (hidden > 0)
         lines += _section("To be answered by a person before release", c["open_questions"])
@@ -210,7 +219,7 @@ def card_of(fitted: StatementMixin) -> ModelCard:
         "format": "dpsparse-card",
         "version": 1,
         "name": f"{type(model).__name__} by dpsparse",
-        "task": "regression" if held["classes"] is None else "classification",
+        "task": _task(model),
         "classes": held["classes"],
         "n_features": held["n_features"],
         "privacy": privacy,
@@ -226,6 +235,12 @@ def card_of(fitted: StatementMixin) -> ModelCard:
     plain = to_json(content)
     assert isinstance(plain, dict)
     return ModelCard(plain)
+
+
+def _task(model: SparseLinear) -> str:
+    if survives(model):
+        return "survival"
+    return "classification" if "classes_" in vars(model) else "regression"
 
 
 def _size(coefficient: float | list[float]) -> float:

@@ -26,7 +26,7 @@ from ..estimators.files import digest_in, load
 from ..estimators.interval_words import meaning
 from ..estimators.intervals import Intervals
 from ..estimators.linear import SparseLinear
-from ..estimators.summary import about_bounds, keeps_dictionary, linear_of, summary
+from ..estimators.summary import about_bounds, keeps_dictionary, linear_of, shown_model, summary, survives
 from ..fitting.counts import CLIPPED, NO_COEFFICIENT, SHARES
 from ..ledger import Ledger
 from .evidence import (
@@ -147,7 +147,7 @@ def read_offs(statement: Statement) -> tuple[tuple[float, float], ...]:
 
 
 #: What the page shows of an audit; what is not there is left out.
-AUDIT = ("verdict", "summary", "violated", "void", "caveats", "audited", "scope", "runs", "checks", "laws")
+AUDIT = ("verdict", "summary", "violated", "void", "caveats", "audited", "scope", "runs", "checks", "laws", "notes")
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +216,7 @@ def report_of(
     statement: Statement | None = getattr(model, "statement_", None)
     if statement is None:
         raise DataError("there is nothing to report: the model is not fitted.")
-    inner = linear_of(model)
+    shown, inner = shown_model(model), linear_of(model)
     planned = repeat_plan(inner, statement)
     payment, extract = ledger_check(statement, ledger)
     verdict = decide(
@@ -233,7 +233,7 @@ def report_of(
         ]
     )
     values = {
-        "name": name or type(inner).__name__,
+        "name": name or type(shown).__name__,
         "statement": statement,
         "caveats": statement.caveats,
         "promise": paragraph(statement),
@@ -245,8 +245,8 @@ def report_of(
         "beliefs": learned(statement).beliefs,
         "read_offs": read_offs(statement),
         "pictures": pictures(statement),
-        "model": summary(inner),
-        **_model(inner),
+        "model": summary(shown),
+        **_model(shown),
         "asks": _asks(statement),
         "other_words": other_words(statement),
         "clipped": [note for note in statement.notes if CLIPPED in note],
@@ -291,6 +291,7 @@ def _model(model: SparseLinear) -> dict[str, Any]:
         "rows": list(zip(rows, marks, strict=True)),
         "curves": [shape_picture(shape) for shape in model.shapes_[:MOST_CURVES]],
         "in_units": keeps_dictionary(model),
+        "hazards": survives(model),
         "about_bounds": about_bounds(model),
         "left_out": max(0, len(model.support_) + 1 - len(rows)),
         "intervals": intervals,

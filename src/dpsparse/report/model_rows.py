@@ -9,11 +9,13 @@ import numpy as np
 from ..estimators.intervals import FALSE_DISCOVERIES, INTERCEPT, Intervals
 from ..estimators.linear import SparseLinear
 from ..estimators.shape_functions import names_or_none
-from ..estimators.summary import keeps_dictionary, line_coefficients
+from ..estimators.summary import keeps_dictionary, line_coefficients, survives
 from ..io.dictionary import TableEncoder
 
 #: Coefficients that are listed; a model with more says how many are left out.
 LISTED = 200
+#: A ratio beyond it has no float.
+LARGEST_EXPONENT = 709.0
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class Row:
         Size against the largest, in per cent, on the scale of the fit.
     known : ModelFact or None
         Its interval, where there is one.
+    hazard_ratio : float or None
+        Of a survival model, for one unit of the feature.
     """
 
     name: str
@@ -56,6 +60,7 @@ class Row:
     values: tuple[float, ...]
     bar: int
     known: ModelFact | None = None
+    hazard_ratio: float | None = None
 
 
 def rows_of(model: SparseLinear) -> tuple[Row, ...]:
@@ -71,7 +76,8 @@ def rows_of(model: SparseLinear) -> tuple[Row, ...]:
     for j in chosen[:LISTED]:
         name, level, unit = names[j]
         bar = round(100 * float(sizes[j]) / largest)
-        found.append(Row(name, level, unit, tuple(shown[:, j].tolist()), bar, ends.get(j)))
+        ratio = float(np.exp(min(shown[0, j], LARGEST_EXPONENT))) if survives(model) else None
+        found.append(Row(name, level, unit, tuple(shown[:, j].tolist()), bar, ends.get(j), ratio))
     return (*found, _intercept(model, intervals))
 
 

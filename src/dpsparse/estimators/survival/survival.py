@@ -33,7 +33,7 @@ from ...oracles import Resume
 from ...queries.losses import Squared, Survival
 from ...recipes import Recipe
 from ...rows import Records, refuse_missing
-from ...rows.records import AT_FIT, CHOICES, REFUSAL
+from ...rows.records import AT_FIT, CHOICES
 from ...rows.row_bounds import RowBounds
 from ..classifier import SparseClassifier
 from ..display import StatementMixin
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
     from ...rows.shapes import Basis
-    from ..linear import SparseLinear
     from ..score.card import ScoreCard
     from ..shape_functions import ShapeFunction
 
@@ -378,9 +377,6 @@ memory_limit, random_state, verbose
         """To what rows are clipped wherever the model is applied."""
         return self.model_.fitted_bounds
 
-    def _shown_model(self) -> SparseLinear:
-        return self.model_
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -403,7 +399,10 @@ def _classifier(model: SparseRegressor) -> SparseClassifier:
 
 
 #: Of times and events; as fixed as that of cells.
-_REFUSAL = REFUSAL + ", times must not be negative, events are 0 or 1, entries lie before times" + AT_FIT
+_REFUSAL = (
+    "a time, event or entry is missing or cannot be used: times and entries are numbers from 0 on, events are 0 or 1, "
+    "and an entry lies before its time and the horizon. Correct such cells by a public rule" + AT_FIT
+)
 
 
 def _refuse_rows_of_time(given: dict[str, object]) -> None:
