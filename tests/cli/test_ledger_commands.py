@@ -367,8 +367,16 @@ def test_options_that_contradict_each_other(address, table):
     assert "needs a ledger" in run("fit", table, *alone, code=2).stderr
 
 
-@pytest.mark.parametrize(("by", "code"), [(signal.SIGINT, 1), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"])
-def test_an_interrupted_run_says_how_to_go_on_and_goes_on(address, table, monkeypatch, by, code):
+def interrupt():
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("stopped", "code"),
+    [(interrupt, 1), (lambda: signal.raise_signal(signal.SIGTERM), 143)],
+    ids=["SIGINT", "SIGTERM"],
+)
+def test_an_interrupted_run_says_how_to_go_on_and_goes_on(address, table, monkeypatch, stopped, code):
     from dpsparse.oracles.tape import TapedOracle
 
     ordinary, drawn = TapedOracle._draw, []
@@ -376,7 +384,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_goes_on(address, table, monkey
     def stop(self, question, asked):
         drawn.append(1)
         if len(drawn) == 3:
-            signal.raise_signal(by)
+            stopped()
         return ordinary(self, question, asked)
 
     with monkeypatch.context() as patched:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..core.printable import count_of
-
 if TYPE_CHECKING:
     from ..core import Statement
     from ..estimators.linear import SparseLinear
@@ -18,6 +16,8 @@ LEAST = 3
 
 def brief(statement: Statement, most: int = 6) -> str:
     """A statement with at most `most` of its asks; a schedule makes them many, and the saved model has them all."""
+    from ..core.printable import count_of
+
     lines = statement.details().splitlines()
     asks = [i for i, line in enumerate(lines) if line.startswith("  - ")]
     if len(asks) > most:

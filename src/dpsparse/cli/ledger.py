@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..core.printable import count_of
 from .exits import NotVerified, Refusal
 from .options import DELTA, EPSILON, FILE, adjacency_option, json_option
 from .output import check_file, echo, print_json, write_text
@@ -149,6 +148,7 @@ def verify(address: str | None, head: str | None, model: Path | None, as_json: b
       dpsparse ledger verify sqlite:///budget.db --model model.json
     """
     from .. import Ledger
+    from ..core.printable import count_of
 
     book = Ledger(address)
     cited = None if model is None else citation_in(model)
@@ -189,6 +189,7 @@ def upgrade(old: str, new: str, unfinished: bool, as_json: bool) -> None:
       dpsparse ledger upgrade sqlite:///budget.db postgresql://ledger_owner@host/budgets
     """
     from .. import Ledger
+    from ..core.printable import count_of
     from ..ledger.upgrade import upgrade as move
 
     found = move(Ledger(old), Ledger(new), unfinished=unfinished)
@@ -247,6 +248,8 @@ def _dataset(book: Ledger, name: str, entries: bool = True) -> dict[str, Any]:
 
 
 def _text(content: dict[str, Any]) -> str:
+    from ..core.printable import count_of
+
     at = f"at delta = {content['delta']:.3g}"
     lines = [
         f"{content['dataset']}: total ({content['epsilon']:.6g}, {content['delta']:.3g}) under {content['adjacency']}, "
