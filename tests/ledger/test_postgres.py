@@ -68,7 +68,7 @@ def test_a_dataset_lives_its_whole_life(address):
 
 def test_a_database_without_a_ledger_is_an_error_and_stays_without(address):
     for attempt in (Ledger(address).verify, lambda: Ledger(address).reserve("trial", bill())):
-        with pytest.raises(LedgerError, match="there is no ledger in"):
+        with pytest.raises(LedgerError, match="there is no ledger at"):
             attempt()
 
 

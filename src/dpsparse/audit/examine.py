@@ -212,10 +212,8 @@ def examine(
         on_estimate=on_estimate,
         on_part=on_part,
     )
-    notes = (*notes, *found.notes)
-    return replace(
-        found, laws=tuple(laws), seconds=time.perf_counter() - start, notes=notes, caveats=caveats, void=void
-    )
+    own = {"laws": tuple(laws), "notes": (*notes, *found.notes), "caveats": caveats, "void": void}
+    return replace(found, seconds=time.perf_counter() - start, **own)
 
 
 def _law(name: str, holds: str, check: Callable[[], object]) -> LawCheck:

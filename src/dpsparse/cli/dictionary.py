@@ -27,7 +27,7 @@ MOST_EXAMPLES, LONGEST_EXAMPLE = 5, 40
 
 @click.group()
 def dictionary() -> None:
-    """Describe the columns of a table: names, roles, kinds, bounds, categories. Reads no cell, except for check --look."""
+    """Describe the columns of a table: names, roles, kinds, bounds, categories. Only check --look reads cells."""
 
 
 @dictionary.command()

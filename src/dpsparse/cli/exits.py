@@ -30,7 +30,7 @@ class BudgetRefusal(Refusal):
 
 
 class NotWritten(Refusal):
-    """There is no space for the output, or a server does not answer: the same command may succeed later. Exit code 4."""
+    """No space for the output, or a server that does not answer: the command may succeed later. Exit code 4."""
 
     exit_code = 4
 

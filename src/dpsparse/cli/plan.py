@@ -118,8 +118,8 @@ def plan(
     width = 1 if dictionary is None else n_features
     if options["task"] == "survival":
         raise Refusal(
-            "survival fits are not planned yet: there is no forecast for them. dpsparse fit plans and prices one before it "
-            "reads a row."
+            "survival fits are not planned yet: there is no forecast for them. dpsparse fit plans and prices one "
+            "before it reads a row."
         )
     model = make_estimator(n_rows=n_rows, n_features=width, **options)
     if dictionary is not None and dictionary.unit is not None:

@@ -33,6 +33,11 @@ CLOSED = 0
 NOTHING = "0" * 64
 
 COLUMNS = "number, dataset, entry, what, body, previous, hash"
+NO_LEDGER = (
+    "there is no ledger at {where}. Make one with dpsparse ledger create, or in Python with "
+    "Ledger(address).create(dataset, epsilon, delta), or check the address: a ledger that was lost must not be "
+    "replaced by an empty one."
+)
 EVENTS, HEAD = "dpsparse_ledger_events", "dpsparse_ledger_head"
 #: Of a ledger that was moved: its version, where it was moved, and whether all of it is there.
 MOVED = "dpsparse_ledger_moved"

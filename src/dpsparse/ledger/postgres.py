@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from ..core.errors import LedgerError, LedgerNotWrittenError
 from .address import ServerAddress
-from .chain import EVENTS, HEAD, TABLES, Chain, Event, Head
+from .chain import EVENTS, HEAD, NO_LEDGER, TABLES, Chain, Event, Head
 from .postgres_guard import APPEND, FUNCTIONS, SIGNATURE
 from .postgres_guard import LOCK as LOCK_HEAD
 
@@ -223,10 +223,7 @@ class PostgresStore:
 
     def _chain(self, connection: Any) -> Chain:
         if not self._there(connection):
-            raise LedgerError(
-                f"there is no ledger in {self.shown}. Make one with dpsparse ledger create, or in Python with "
-                "Ledger(address).create(dataset, epsilon, delta), or check the address: a ledger that was lost must not be replaced by an empty one."
-            )
+            raise LedgerError(NO_LEDGER.format(where=self.shown))
 
         def execute(statement: str, given: Sequence[Any]) -> Iterable[Sequence[Any]]:
             cursor = connection.execute(statement, tuple(given))

@@ -31,7 +31,7 @@ from typing import Any, Protocol, TypeVar
 
 from ..core.errors import LedgerError, LedgerNotWrittenError, LedgerTamperedError
 from ..core.regular_files import open_whole
-from .chain import EVENTS, HEAD, TABLES, Chain, Event, Head
+from .chain import EVENTS, HEAD, NO_LEDGER, TABLES, Chain, Event, Head
 
 #: Marks the file as ours: "dpsl".
 APPLICATION = 0x6470736C
@@ -195,10 +195,7 @@ class SqliteStore:
         """Statements on the file: each is over when it returns, and so are all locks when the block is left."""
         found = self._there()
         if found is None:
-            raise LedgerError(
-                f"there is no ledger at {self.path}. Make one with dpsparse ledger create, or in Python with "
-                "Ledger(address).create(dataset, epsilon, delta), or check the address: a ledger that was lost must not be replaced by an empty one."
-            )
+            raise LedgerError(NO_LEDGER.format(where=self.path))
         uri = f"{self.path.resolve().as_uri()}?mode=rw"
         with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)) as connection:
 

@@ -26,7 +26,7 @@ class _Keystream(threading.local):
         self._state: dict[str, Any] = self._bits.state
 
     def moved(self) -> np.random.Generator:
-        """The generator, at a place that the operating system draws: a multiple of four blocks, which are made at once."""
+        """The generator, at a place that the operating system draws: a multiple of four blocks, made at once."""
         low, high = np.frombuffer(os.urandom(16), dtype="<u8")
         place = np.array([low & ~np.uint64(3), high] * 4, dtype=np.uint64)
         place[::2] += np.arange(4, dtype=np.uint64)

@@ -16,6 +16,7 @@ from ...core import Adjacency, Ask, Budget, DataError, Noise, Plan, checks
 from ...core.checks import PERSON, ROW, unit_name
 from ...core.facts import Facts, Target
 from ...core.mechanisms import Randomness
+from ...core.statement import Statement
 from ...core.words import one_of_many
 from ...fitting import Seed, check_noise_kind, public_rows, read_targets, stated_budget, warn_if_seeded
 from ...fitting.drawn import Drawn
@@ -58,8 +59,8 @@ DEFAULTS = {True: ("accuracy", "balanced_accuracy", "log_loss"), False: ("r2", "
 BINARY = ("auc", "calibration")
 
 ROWS_ALONE = (
-    "the model protects one {unit} with all rows, and these scores one row: a {unit} with several rows here is protected "
-    "less (give units=)"
+    "the model protects one {unit} with all rows, and these scores one row: a {unit} with several rows here is "
+    "protected less (give units=)"
 )
 #: Log-losses of single rows are clipped to this: that of giving the class that came a probability of 1.8 %.
 LARGEST_LOG_LOSS = 4.0
@@ -176,7 +177,6 @@ def private_score(
     word = unit_name(unit) if units is None or unit is not None else PERSON
     if units is None and word != ROW:
         raise ValueError(f"unit={word!r} protects all rows with the same id. Give units=, the id of each row.")
-    trained = one_of_many(model.statement_.unit) if hasattr(model, "statement_") else ""
     codes, X = _group(X, group, groups, model)
     scored = read_model(model, X, relation)
     if y is None and isinstance(X, ClusterRows):
@@ -202,8 +202,7 @@ def private_score(
     warn_if_seeded(randomness, "score")
     what = f"private score ({', '.join(metric.name for metric in chosen)})"
     draft = draft_score(priced, at, what, scored.loss, rows, on_missing, secure=randomness.secure, unit=word)
-    if word == ROW and trained:
-        draft = replace(draft, caveats=(*draft.caveats, ROWS_ALONE.format(unit=trained)))
+    draft = _beside(model, draft)
     payer, bill = PaidBy(ledger, dataset, label, run_id), cost_of_units(PlanCost.of(priced), word)
     kept = Resume.of(resume, dataset, run_id)
     with session(payer, bill=bill, label="private score", delta=at, randomness=randomness, resume=kept) as opened:
@@ -223,6 +222,14 @@ def private_score(
         confidence=confidence,
         statement=complete(draft, [Drawn(oracle.receipts, priced)], opened.payment),
     )
+
+
+def _beside(model: BaseEstimator, draft: Statement) -> Statement:
+    """What is stated of scores, with a caveat where they protect rows and the model persons."""
+    several = one_of_many(model.statement_.unit) if hasattr(model, "statement_") else ""
+    if not several or one_of_many(draft.unit):
+        return draft
+    return replace(draft, caveats=(*draft.caveats, ROWS_ALONE.format(unit=several)))
 
 
 def plan_scores(metrics: Sequence[Metric], noise: Noise, shares: Mapping[str, float] | None = None) -> Plan:

@@ -24,10 +24,10 @@ def hopeless(prepared: FitPlan, shape: Shape) -> str:
     if prepared.priced is None:
         return ""
     if isinstance(prepared.solver, ReleasesConstant) and prepared.solver.releases_constant(prepared.facts):
-        facts = prepared.facts
+        rows, columns = count_of(prepared.facts.n_rows, "row"), count_of(prepared.facts.n_features, "feature")
         return (
-            f"Noise hides the signal: with {count_of(facts.n_rows, 'row')} and {count_of(facts.n_features, 'feature')} only the "
-            "constant is released, and all of the budget is spent on it."
+            f"Noise hides the signal: with {rows} and {columns} only the constant is released, and all of the "
+            "budget is spent on it."
         )
     verdict, why = Forecast.of(prepared, shape).verdict()
     return why if verdict == "hopeless" else ""
