@@ -212,8 +212,8 @@ def examine(
         on_estimate=on_estimate,
         on_part=on_part,
     )
-    own = {"laws": tuple(laws), "notes": (*notes, *found.notes), "caveats": caveats, "void": void}
-    return replace(found, seconds=time.perf_counter() - start, **own)
+    found = replace(found, laws=tuple(laws), notes=(*notes, *found.notes), caveats=caveats, void=void)
+    return replace(found, seconds=time.perf_counter() - start)
 
 
 def _law(name: str, holds: str, check: Callable[[], object]) -> LawCheck:
