@@ -286,7 +286,7 @@ def test_a_study_that_is_stopped_drops_the_runs_that_wait(tmp_path, monkeypatch)
         (["--data", "mine.npz", "--recipe", "gone.py", *COMMAND], "no file"),
         (["--data", "mine.npz", "--recipe", "dp_ight", "--feature-bound", "1"], "Missing option '--task'"),
         (["--data", "mine.npz", "--recipe", "dp_ight", "--task", "regression"], "no bound on the features"),
-        (["--data", "mine.npz", "--recipe", "dp_ight", *COMMAND, "--epsilon", "-1"], "above 0"),
+        (["--data", "mine.npz", "--recipe", "dp_ight", *COMMAND, "--epsilon", "-1"], "x>0"),
         (["--data", "mine.npz", "--recipe", "dp_ight", *COMMAND, "--set", "stepz=3"], "has a field 'stepz'"),
         (["--data", "mine.npz", "--recipe", "dp_ight", *COMMAND, "--set", "dp_sgd.steps=3"], "'dp_sgd' is not among"),
         (["000-figure-1", "--set", "steps=3"], "--set belongs to --recipe and --data"),

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -189,7 +190,7 @@ def test_budgets_in_other_languages():
     gdp = regressor(budget=Budget.gdp(1.0), recipe=recipes.DPIGHT(mechanism="dense")).fit(X, y).statement_
     assert gdp.mu == pytest.approx(1.0, rel=1e-6)
     for text in ("zCDP", "GDP", "differential privacy"):
-        assert text in gdp.details()
+        assert text in replace(gdp, private=True).details()  # without the seed, which leaves no guarantee
 
 
 def test_exact_noise_is_priced_by_zcdp_and_needs_more_noise():

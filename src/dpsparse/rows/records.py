@@ -558,8 +558,8 @@ CHOICES = ("refuse", "empty")
 
 #: Fixed: it names no row, column, value or number of them.
 REFUSAL = (
-    "the data holds NaN, inf or a cell that is no number, or a line of a file has too few or too many cells. Fill such "
-    "cells with a public constant"
+    "the data holds NaN, inf or a cell that is no number (each argument must be a number, or a string with a number), "
+    "or a line of a file has too few or too many cells. Fill such cells with a public constant"
 )
 #: What else can be done about it.
 AT_FIT = ", or set on_missing='empty': their records are then ignored."
