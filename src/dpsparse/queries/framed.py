@@ -156,8 +156,6 @@ def gradient_measure(question: ProjectedGradient, lattice: Lattice) -> SumSpec:
 
 def gradient_part(question: ProjectedGradient, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
     """The integers of one shard."""
-    if shard.lattice.exact:
-        raise TypeError("rows that were built without a lattice answer only the exact oracle.")
     units = shard.lattice.record_units
     total = np.zeros(question.model.frame.size, dtype=np.int64)
     for view in framed_views(question.model, shard, loss):
@@ -201,8 +199,6 @@ def hessian_measure(question: Hessian, lattice: Lattice) -> SumSpec:
 
 def hessian_part(question: Hessian, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
     """Upper triangle of the integer matrix."""
-    if shard.lattice.exact:
-        raise TypeError("rows that were built without a lattice answer only the exact oracle.")
     size, units = question.model.frame.size, gram_units(shard.lattice)
     matrix = np.zeros((size, size), dtype=np.int64)
     for rows in _bent_rows(question, shard, loss, root=True):

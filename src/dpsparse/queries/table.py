@@ -85,6 +85,7 @@ class ChoiceRule:
 
 
 NOT_BY_UNIT = "bounds what one row adds, and not what all rows with the same id add."
+NO_LATTICE = "rows that were built without a lattice answer only the exact oracle."
 
 SUMS: dict[type, SumRule] = {}
 CHOICES: dict[type, ChoiceRule] = {}
@@ -199,9 +200,11 @@ def partial_sum(charge: Charge, shard: Shard, loss: Loss) -> Integers:
     rule = CHOICES.get(type(question)) or sum_rule(question)
     if shard.facts.by_unit and not rule.by_unit:
         raise PrivacyError(f"{type(question).__name__} {NOT_BY_UNIT}")
-    if type(question) in CHOICES:
-        return CHOICES[type(question)].part(question, shard, loss)
-    return sum_rule(question).part(question, charge.spec, shard, loss, *sample)
+    if isinstance(rule, ChoiceRule):
+        return rule.part(question, shard, loss)
+    if shard.lattice.exact:
+        raise TypeError(NO_LATTICE)
+    return rule.part(question, charge.spec, shard, loss, *sample)
 
 
 def exact_sum(charge: Charge, shards: Sequence[Shard], loss: Loss) -> Vector:

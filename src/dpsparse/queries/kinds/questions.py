@@ -607,7 +607,7 @@ class ModalEntry:
 class ColumnQuantile:
     """The point of a public grid with about a part q of some values of the rows below it.
 
-    The point is found by its cell: see `queries.columns`.
+    The point is found by its cell: see `queries.choices`.
 
     Parameters
     ----------
