@@ -38,8 +38,8 @@ from ..rows.block import Block
 from ..rows.columns import typical_entries
 from ..rows.shard import Shard
 from ..rows.units import WEIGHTS, pieces_of
-from .centred import check_centre
-from .framed import ProjectedBlock, view_of
+from .centred import RowView, check_centre
+from .framed import FramedView, view_of
 from .kinds import ColumnQuantile, ModalEntry, Quantile
 from .losses import Loss
 from .sensitivity import Integers
@@ -72,7 +72,7 @@ def quantile_counts(question: Quantile, shard: Shard, loss: Loss) -> Integers:
     return counts
 
 
-def _values(of: str, view: ProjectedBlock, largest: float) -> tuple[Vector, Integers]:
+def _values(of: str, view: RowView | FramedView, largest: float) -> tuple[Vector, Integers]:
     """The values that count for a quantile, and their weights.
 
     Of gradients a unit has one value, of all else each of its rows has.
@@ -90,7 +90,7 @@ def _values(of: str, view: ProjectedBlock, largest: float) -> tuple[Vector, Inte
     return np.asarray(sizes[counted]), whole_weights(view.block)[counted]
 
 
-def _unit_norms(view: ProjectedBlock, largest: float) -> Vector:
+def _unit_norms(view: RowView | FramedView, largest: float) -> Vector:
     """Norm of the mean gradient of each unit, which is what `queries.unit_sums` clips."""
     starts, weight = view.block.unit_starts, weight_of(view.block)
     found = [np.zeros(0)]

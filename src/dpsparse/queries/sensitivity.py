@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,7 +92,7 @@ class SumSpec:
         return self.reach.entry.size
 
     @cached_property
-    def step(self) -> float | Vector:
+    def step(self) -> Any:
         """Value of one step of the released lattice: a number, or one for each coordinate."""
         return self.unit * self.coarse
 
