@@ -46,7 +46,7 @@ from ..core.curves import (
 )
 from ..core.errors import BudgetError
 from ..core.participation import OncePerPerson
-from ..core.plan import Noise, Plan, PoissonRows, RandomTurns
+from ..core.plan import Noise, Plan, RandomTurns
 from .pld import LossCounts
 from .stages import Stage
 
@@ -121,7 +121,7 @@ class TurnCosts:
         for ask in plan.asks:
             if ask.noise is Noise.NONE:
                 raise BudgetError(f"ask {ask.name!r} has no noise, so no budget can cover it. Use a private recipe.")
-            q = ask.rows.rate if isinstance(ask.rows, PoissonRows) else 1.0
+            q = ask.sampling_rate
             if ask.law is not None:  # whatever was drawn
                 turn = TurnCost(ask.noise, rho_scale * ask.share / ask.law.mean, q)
                 drawn[ask.law] = (*drawn.get(ask.law, ()), turn)  # asks of one name share one draw
@@ -134,8 +134,7 @@ class TurnCosts:
         turns = plan.selections()
         ordered = None if turns is None else tuple((rho_scale * weight, n) for weight, n in _runs(turns))
         # to one record a part is a branch: it meets one of them, whichever
-        followers = (*(branch for _, branch in plan.branches), *plan.parts)
-        branches = tuple(cls.of(follower, rho_scale) for follower in followers)
+        branches = tuple(cls.of(follower, rho_scale) for follower in plan.followers)
         one_model = (cls.of(plan.once(), rho_scale), plan.models) if plan.models > 1 else None
         return cls(counted, ordered, branches, one_model, tuple(drawn.items()))
 

@@ -44,7 +44,7 @@ from ..core.curves import (
     renyi_log_delta,
 )
 from ..core.errors import BudgetError, NotPricedError
-from ..core.plan import Ask, Noise, Plan, PoissonRows
+from ..core.plan import Ask, Noise, Plan
 from . import pld, selections
 from .draws import TurnCost, TurnCosts
 from .price_store import PriceStore
@@ -115,8 +115,7 @@ class PricedPlan:
             ) from None
         if not 0 <= turn < ask.times:
             raise NotPricedError(f"ask {name!r} was priced for {ask.times} turns, but turn {turn + 1} was asked for.")
-        q = ask.rows.rate if isinstance(ask.rows, PoissonRows) else 1.0
-        return TurnCost(ask.noise, self.rho_scale * self._weights[name][turn], q, ask.offset)
+        return TurnCost(ask.noise, self.rho_scale * self._weights[name][turn], ask.sampling_rate, ask.offset)
 
     def branch(self, name: str) -> PricedPlan:
         """What is left to ask after a branch was chosen, at the same price."""

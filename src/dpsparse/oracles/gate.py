@@ -14,7 +14,7 @@ from the charge, and computes none of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from threading import RLock
 from typing import Any, Generic, NamedTuple, NoReturn, Protocol, Self, TypeVar
 
@@ -142,8 +142,8 @@ class Gate(Generic[AnyTerms]):
             self._payment.start()
         if self._watcher is not None:
             self._watcher(ask)
-        rate = sample_rate(planned)
-        sample = None if rate is None or self._key is None else PoissonSample(rate, self._key())
+        rate = planned.sampling_rate
+        sample = None if rate == 1 or self._key is None else PoissonSample(rate, self._key())
         return Charge(query, planned, turn, *noise, sample, MADE_BY_THE_GATE)
 
     def _next_turn(self, name: str) -> tuple[Ask, int]:
@@ -235,7 +235,7 @@ def check_answerable(kind: type, ask: Ask, *, together: bool, noisy: bool = True
     if not isinstance(ask.rows, EveryRow | PoissonRows):
         raise PrivacyError(f"ask {ask.name!r} is one of the local model, in which each person answers for themselves.")
     sampled = kind in SUMS and SUMS[kind].sampled
-    if sample_rate(ask) is not None and not sampled:
+    if ask.sampling_rate < 1 and not sampled:
         raise PrivacyError(f"ask {ask.name!r}: {kind.__name__} is asked of every row; plan it with EveryRow().")
     if kind in STATISTICS and not together:
         raise PrivacyError(f"{kind.__name__} needs all rows in one place, and this host keeps them apart.")
@@ -245,7 +245,7 @@ def check_answerable(kind: type, ask: Ask, *, together: bool, noisy: bool = True
 
 def check_plan(plan: Plan, *, together: bool, noisy: bool = True) -> None:
     """Refuse a plan that names a kind of query which cannot be answered; arguments as in `check_answerable`."""
-    for ask in asks_of(plan):
+    for ask in plan.all_asks():
         if ask.question is not None:
             if ask.question not in _NAMED:
                 raise PrivacyError(f"ask {ask.name!r}: there is no kind of query {ask.question!r}.")
@@ -256,7 +256,7 @@ def check_by_unit(plan: Plan) -> None:
     """Refuse a plan of which a kind of query bounds what one row adds, and not what all rows of a unit add."""
     if plan.local:
         raise PrivacyError(f"asks of devices {NOT_BY_UNIT} In the local model each person speaks for one record.")
-    for ask in asks_of(plan):
+    for ask in plan.all_asks():
         if ask.question is not None and ask.question in _NAMED:
             refuse_rows_alone(_NAMED[ask.question])
 
@@ -274,26 +274,8 @@ def refuse_rows_alone(kind: type) -> None:
 
 def needs_all_rows(plan: Plan) -> bool:
     """Whether a plan asks for what is no sum, so that rows must be in one place: public."""
-    asks = [_NAMED.get(ask.question) for ask in asks_of(plan) if ask.question is not None]
+    asks = [_NAMED.get(ask.question) for ask in plan.all_asks() if ask.question is not None]
     return plan.local or any(kind in STATISTICS for kind in asks)
-
-
-def asks_of(plan: Plan) -> Iterator[Ask]:
-    """The asks of a plan, of its branches and of its parts."""
-    yield from plan.asks
-    for follower in (*(branch for _, branch in plan.branches), *plan.parts):
-        yield from asks_of(follower)
-
-
-def sample_rate(ask: Ask) -> float | None:
-    """The public rate at which rows are drawn for an ask; None where every row answers."""
-    return ask.rows.rate if isinstance(ask.rows, PoissonRows) else None
-
-
-def share_of_rows(ask: Ask) -> float:
-    """The expected part of the rows that answer an ask: public, unlike the part that does."""
-    rate = sample_rate(ask)
-    return 1.0 if rate is None else rate
 
 
 class ChargedOracle(Oracle):

@@ -46,8 +46,6 @@ from .gate import (
     check_plan,
     check_query,
     refuse_rows_alone,
-    sample_rate,
-    share_of_rows,
 )
 
 
@@ -86,7 +84,7 @@ class ZeroNoise:
         """No noise."""
         if not (self.people and self.plan.local):
             check_query(query, ask, together=self.together, noisy=False)
-        rate = share_of_rows(ask)
+        rate = ask.sampling_rate
         spec = measure(query, self.lattice) if self.lattice is not None and type(query) in SUMS else None
         return TurnNoise(0.0, math.inf, rate, rate * self.facts.n_rows, spec)
 
@@ -214,7 +212,7 @@ class PricedNoise:
         if ask.noise is Noise.LAPLACE:
             steps = measured.step * np.ones(measured.size)
             return measured.reach.l1(relation) + float(steps.sum())
-        records = 1 if sample_rate(ask) is None else relation.kappa
+        records = 1 if ask.sampling_rate == 1 else relation.kappa
         return measured.reach.l2(relation) + records * measured.step_norm
 
     def deviation(self, question: Query, ask: str, turn: int) -> float:
