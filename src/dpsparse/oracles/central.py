@@ -46,7 +46,7 @@ from .noise_info import PricedNoise
 DRAWN_ASIDE = 2**14
 
 
-class CentralOracle(ChargedOracle):
+class CentralOracle(ChargedOracle[PricedNoise]):
     """Rows on a host, loss, priced plan and randomness; its public methods are noisy answers.
 
     Parameters
@@ -60,8 +60,6 @@ class CentralOracle(ChargedOracle):
     watcher : callable, optional
         Told the name of every ask that is charged.
     """
-
-    gate: Gate[PricedNoise]
 
     def __init__(
         self,
@@ -92,11 +90,6 @@ class CentralOracle(ChargedOracle):
         return self._ways[type(question)](self, charge)
 
     @property
-    def terms(self) -> PricedNoise:
-        """How much noise answers get from here on: public."""
-        return self.gate.terms
-
-    @property
     def priced(self) -> PricedPlan:
         """What was paid for, from here on."""
         return self.terms.priced
@@ -106,7 +99,7 @@ class CentralOracle(ChargedOracle):
         last = self._last
         if last is not None and last.query is question and (last.ask.name, last.turn) == (ask, turn):
             return self.terms.deviation_of(last.scale, last.ask, last.divisor)
-        return self.terms.deviation(question, ask, turn)
+        return super().deviation(question, ask, turn)
 
     def take_branch(self, branch: str) -> None:
         """Go on with a branch of the plan, at its price."""

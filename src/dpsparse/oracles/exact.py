@@ -19,13 +19,11 @@ from .gate import ChargedOracle, Gate, PaymentLike, ProgressCallback
 from .noise_info import ZeroNoise
 
 
-class ExactOracle(ChargedOracle):
+class ExactOracle(ChargedOracle[ZeroNoise]):
     """Answers the same asks as the central oracle, exactly. What it returns must not be published.
 
     Clips of what polishing asks stay: there they are part of the query, quantiles that the solver chose.
     """
-
-    gate: Gate[ZeroNoise]
 
     def __init__(
         self,
@@ -77,15 +75,6 @@ class ExactOracle(ChargedOracle):
 
     def _minimum(self, charge: Charge) -> Vector:
         return MINIMA[type(charge.query)].exact(charge, self._shards, self._loss)
-
-    def deviation(self, question: Query, ask: str, turn: int) -> float:
-        """No noise."""
-        return 0.0
-
-    @property
-    def terms(self) -> ZeroNoise:
-        """No noise, from here on."""
-        return self.gate.terms
 
 
 def _key(generator: np.random.Generator) -> int:

@@ -23,7 +23,7 @@ from ..core.facts import Facts
 from ..core.plan import Ask, EveryRow, Noise, Plan, PoissonRows
 from ..core.statement import Receipt
 from ..queries.charge import MADE_BY_THE_GATE, Charge
-from ..queries.kinds import Gradient, Oracle, PerturbedMinimum, Query, RandomizedLabels, Select, SupportVotes
+from ..queries.kinds import Gradient, NoiseInfo, Oracle, PerturbedMinimum, Query, RandomizedLabels, Select, SupportVotes
 from ..queries.rules import CHOICES, MINIMA, SUMS
 from ..queries.table import NOT_BY_UNIT
 from ..rows.sampling import PoissonSample
@@ -86,7 +86,12 @@ class Terms(Protocol):
         ...
 
 
+class OracleTerms(Terms, NoiseInfo, Protocol):
+    """Terms that a solver may look up, too."""
+
+
 AnyTerms = TypeVar("AnyTerms", bound=Terms)
+AnyOracleTerms = TypeVar("AnyOracleTerms", bound=OracleTerms)
 
 
 class Gate(Generic[AnyTerms]):
@@ -278,10 +283,10 @@ def needs_all_rows(plan: Plan) -> bool:
     return plan.local or any(kind in STATISTICS for kind in asks)
 
 
-class ChargedOracle(Oracle):
-    """An oracle that asks rows with charges of its gate; it is not copied or stored."""
+class ChargedOracle(Oracle, Generic[AnyOracleTerms]):
+    """An oracle that answers what its gate lets through; it is not copied or stored."""
 
-    def __init__(self, facts: Facts, gate: Gate[Any]) -> None:
+    def __init__(self, facts: Facts, gate: Gate[AnyOracleTerms]) -> None:
         self.facts = facts
         self.plan = gate.terms.plan
         self.passes = 0.0
@@ -293,6 +298,15 @@ class ChargedOracle(Oracle):
         named = query.support if isinstance(query, Gradient) else None
         self.passes += charge.rate * (1.0 if named is None else named.size / self.facts.dimension)
         return charge
+
+    @property
+    def terms(self) -> AnyOracleTerms:
+        """How much noise answers get from here on: public."""
+        return self.gate.terms
+
+    def deviation(self, question: Query, ask: str, turn: int) -> float:
+        """Noise of an answer to a query, as it was priced."""
+        return self.terms.deviation(question, ask, turn)
 
     def take_branch(self, branch: str) -> None:
         """Go on with a branch of the plan, at its price."""

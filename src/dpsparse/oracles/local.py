@@ -156,7 +156,7 @@ def _once(ask: Ask) -> OncePerPerson:
     return ask.rows
 
 
-class LocalOracle(ChargedOracle):
+class LocalOracle(ChargedOracle[LocalNoise]):
     """People, simulated on one machine; each answers one turn with a report of their own.
 
     Parameters
@@ -174,8 +174,6 @@ class LocalOracle(ChargedOracle):
     entries : int
         People report in pieces of about this many numbers; a matter of memory.
     """
-
-    gate: Gate[LocalNoise]
 
     def __init__(
         self,
@@ -202,11 +200,6 @@ class LocalOracle(ChargedOracle):
         self._randomness = randomness
         self._entries = entries
 
-    @property
-    def terms(self) -> LocalNoise:
-        """Which randomiser answers: public."""
-        return self.gate.terms
-
     def answer(self, question: Query, ask: str) -> Vector:
         """Charge, let this turn's people report, add up."""
         charge = self.charge(question, ask)
@@ -227,10 +220,6 @@ class LocalOracle(ChargedOracle):
         for own in contributions(charge, self._shards, self._loss, members, self._entries, sparse=sparse):
             total += charge.spec.total(own, self._randomness)
         return np.asarray(total * (charge.spec.unit / int(members.sum())), dtype=np.float64)
-
-    def deviation(self, question: Query, ask: str, turn: int) -> float:
-        """Noise of an answer to a query."""
-        return self.terms.deviation(question, ask, turn)
 
     def take_branch(self, branch: str) -> None:
         """Local plans have no branches."""
