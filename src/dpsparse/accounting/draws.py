@@ -50,6 +50,10 @@ from ..core.plan import Noise, Plan, RandomTurns
 from .pld import LossCounts
 from .stages import Stage
 
+NOT_GAUSSIAN = (
+    "a plan that samples rows may hold Gaussian asks only, and no branches: no valid account of sampled selections is "
+    "known to us."
+)
 #: Noises for which mu-GDP is exact.
 GAUSSIANS = frozenset({Noise.GAUSSIAN, Noise.LOCAL_GAUSSIAN})
 
@@ -261,10 +265,12 @@ class TurnCosts:
         return TurnCosts(self.own + later.own, ordered, later.branches, None, self.drawn + later.drawn)
 
     def turns(self) -> list[LossCounts]:
-        """The groups of turns of which a privacy loss distribution is composed.
+        """The groups of turns of which a privacy loss distribution is composed; refuses others than Gaussians.
 
         Each group has (sampling rate, rho) of the answers of one turn, and the number of turns.
         """
+        if not self.gaussian or self.branches:
+            raise BudgetError(NOT_GAUSSIAN)
         fixed = [LossCounts(((c.sampling_rate, c.rho),), n) for c, n in self.own.items()]
         return fixed + [LossCounts(tuple((c.sampling_rate, c.rho) for c in turn), law) for law, turn in self.drawn]
 

@@ -33,10 +33,14 @@ from ..core.mechanisms import (
 from ..core.plan import Noise
 from ..core.statement import Receipt
 from ..core.threads import run_in_thread, thread_count
+from ..queries.charge import Charge
 from ..queries.kinds import Indices, PerturbedMinimum, Query, Released, RidgeMinimum, Select, SupportVotes
 from ..queries.losses import Loss, guard
 from ..queries.minimisers import MinimiserSpec, finished_name, perturbed_minimum, ridge_minimum
-from ..queries.rules import CHOICES, SUMS, Charge, SumSpec, candidates_of, scores_of, votes
+from ..queries.rules import CHOICES, SUMS
+from ..queries.scores import candidates_of, scores_of
+from ..queries.sensitivity import SumSpec
+from ..queries.votes import votes
 from ..rows.hosts import Host
 from ..rows.shard import Shard
 from .gate import ChargedOracle, Gate, PaymentLike, ProgressCallback

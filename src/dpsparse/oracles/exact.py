@@ -11,9 +11,12 @@ from ..core.errors import PrivacyError
 from ..core.facts import Vector
 from ..core.plan import Noise, Plan
 from ..core.statement import Receipt
+from ..queries.charge import Charge
 from ..queries.kinds import Indices, Query, Released, Select, SupportVotes
 from ..queries.losses import Loss
-from ..queries.rules import CHOICES, MINIMA, SUMS, Charge, candidates_of, exact_sum, scores_of, votes
+from ..queries.rules import CHOICES, MINIMA, SUMS, exact_sum
+from ..queries.scores import candidates_of, scores_of
+from ..queries.votes import votes
 from ..rows.hosts import Host
 from .gate import ChargedOracle, Gate, PaymentLike, ProgressCallback
 from .noise_info import ZeroNoise

@@ -30,9 +30,10 @@ from ..core.mechanisms import Randomness
 from ..core.mechanisms.local import LocalGaussian, Piecewise, PrivUnit, RandomisedResponse, TwoPoint, best_scalar
 from ..core.participation import OncePerPerson
 from ..core.plan import Ask, Noise, Plan
+from ..queries.charge import Charge
+from ..queries.gradient import contributions
 from ..queries.kinds import Gradient, Query, RandomizedLabels
 from ..queries.losses import Loss, guard
-from ..queries.rules import Charge, contributions
 from ..rows.hosts import Host
 from ..rows.shard import Shard
 from ..rows.single_records import PIECE_ENTRIES, PublicRows, private_targets

@@ -16,26 +16,15 @@ from ..accounting.pricing import PricedPlan
 from ..core.errors import PrivacyError
 from ..core.facts import Facts
 from ..core.plan import Ask, Noise, Plan
+from ..queries.charge import Charge
 from ..queries.choices import UNIT_SPREAD
 from ..queries.kinds import PerturbedMinimum, Query, Select, SupportVotes
 from ..queries.losses import Loss
 from ..queries.minimisers import proven_offset
-from ..queries.rules import (
-    CHECKED,
-    CHOICES,
-    MINIMA,
-    SUMS,
-    Charge,
-    SumSpec,
-    SumSpecCache,
-    absent_record,
-    measure,
-    rounding,
-    score_sensitivity,
-    try_out,
-    vote_range,
-)
-from ..queries.sensitivity import check_support
+from ..queries.rules import CHECKED, CHOICES, MINIMA, SUMS, SumSpecCache, absent_record, measure, try_out
+from ..queries.scores import rounding, score_sensitivity
+from ..queries.sensitivity import SumSpec, check_support
+from ..queries.votes import vote_range
 from ..rows.hosts import Host
 from ..rows.lattice import Lattice
 from ..rows.shard import Shard
