@@ -14,47 +14,20 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..core.errors import PrivacyError, PrivacyLeakError
-from ..core.facts import Clip, Facts, Penalty, Projection
+from ..core.facts import Facts
 from ..core.plan import Plan
 from ..core.statement import Receipt
-from ..queries.kinds import (
-    CentredModel,
-    Greedy,
-    Grouped,
-    Magnitude,
-    NoiseInfo,
-    Oracle,
-    ProjectedModel,
-    Query,
-    RandomizedLabels,
-    Released,
-    Vertex,
-)
-from .gate import ANSWERED
+from ..queries.kinds import NoiseInfo, Oracle, Query, Released, questions
 
 #: What queries are made of, beside numbers, texts and arrays.
-PARTS: frozenset[type] = frozenset(
-    {
-        *ANSWERED,
-        RandomizedLabels,
-        CentredModel,
-        ProjectedModel,
-        Projection,
-        Clip,
-        Penalty,
-        Magnitude,
-        Vertex,
-        Greedy,
-        Grouped,
-    }
-)
+PARTS = frozenset(kind for kind in vars(questions).values() if isinstance(kind, type) and is_dataclass(kind))
 #: Fields of facts that may be arrays.
 ARRAYS = ("lower", "upper", "shift", "start", "means", "groups")
 

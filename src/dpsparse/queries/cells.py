@@ -38,14 +38,14 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from ..core.errors import PrivacyError
-from ..core.facts import LARGEST_SIZE, SMALLEST_SIZE, Vector, in_range
+from ..core.facts import Vector
 from ..rows.block import Block
 from ..rows.lattice import Lattice
 from ..rows.shard import Shard
 from ..rows.units import WEIGHTS
 from .kinds import CellCounts, CellMoments, Cells
 from .losses import Loss, classes_of
-from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec, check_support
+from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec, check_bound, check_support
 from .table import SUMS, SumRule
 from .tallies import losses_of, predicted
 from .unit_sums import unit_numbers, weight_of
@@ -93,13 +93,9 @@ def moment_measure(question: CellMoments, lattice: Lattice) -> SumSpec:
     _check(question.cells, lattice)
     if question.value not in VALUES:
         raise PrivacyError(f"rows fare by one of {', '.join(VALUES)}, not by {question.value!r}.")
-    if not (in_range(question.top) and math.isfinite(question.centre) and math.isfinite(question.ratio)):
-        raise PrivacyError(
-            "moments of scored rows need finite numbers, and a positive top, between "
-            f"{SMALLEST_SIZE:g} and {LARGEST_SIZE:g}."
-        )
-    if not question.within > 0:
-        raise PrivacyError("predictions are clipped to a positive range.")
+    check_bound(question.top, "the top of moments of scored rows")
+    if not (math.isfinite(question.centre) and math.isfinite(question.ratio) and question.within > 0):
+        raise PrivacyError("moments of scored rows need finite numbers, and predictions within a positive range.")
     units, cells = lattice.units(RELEASE_UNITS), np.ones(question.cells.size)
     if not question.squares:
         return SumSpec(Sensitivity(1.0, cells, pair_norm=MOMENT_PAIR), 1.0 / units, units)
