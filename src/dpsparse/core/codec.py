@@ -28,7 +28,7 @@ from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self, TypeVar, U
 import numpy as np
 
 from .errors import PrivacyError
-from .plain import Json, Printed, walk
+from .plain import Json, Printed, json_of
 from .printable import count_of
 from .regular_files import parse_json
 
@@ -124,7 +124,7 @@ def _fields(kind: type) -> tuple[_Form, dict[str, tuple[Field[Any], Any]]]:
 
 def write(value: object) -> Any:
     """JSON types; numbers that are not finite have none outside of fields that say `Infinite`."""
-    return walk(
+    return json_of(
         value, lambda record: record.to_json() if isinstance(record, Document) else write_record(record), _refuse
     )
 

@@ -31,19 +31,19 @@ def to_json(value: object) -> Json:
     >>> to_json({"coef": np.array([1.0, np.inf]), "steps": np.int64(3), "names": ("a", "b")})
     {'coef': [1.0, None], 'steps': 3, 'names': ['a', 'b']}
     """
-    return walk(value, _shown, _shown)
+    return json_of(value, _shown, _shown)
 
 
-def walk(value: object, record_form: Callable[[Any], Json], rest: Callable[[Any], Json]) -> Json:
+def json_of(value: object, record_form: Callable[[object], Json], rest: Callable[[object], Json]) -> Json:
     """A value as JSON types: records as `record_form` says, and what JSON does not hold as `rest` does."""
     if is_dataclass(value) and not isinstance(value, type):
         return record_form(value)
     if isinstance(value, np.ndarray | np.generic | Enum):
-        return walk(value.value if isinstance(value, Enum) else value.tolist(), record_form, rest)
+        return json_of(value.value if isinstance(value, Enum) else value.tolist(), record_form, rest)
     if isinstance(value, Mapping):
-        return {str(key): walk(entry, record_form, rest) for key, entry in value.items()}
+        return {str(key): json_of(entry, record_form, rest) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [walk(entry, record_form, rest) for entry in value]
+        return [json_of(entry, record_form, rest) for entry in value]
     if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
         return value
     return rest(value)
