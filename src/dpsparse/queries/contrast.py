@@ -125,7 +125,7 @@ def correlation_measure(question: Correlation, lattice: Lattice) -> SumSpec:
 Ranked = tuple[float, Callable[[Block, Vector], Sums]]
 
 
-def contrasts(question: IntervalContrast, lattice: Lattice) -> Ranked:
+def interval_contrasts(question: IntervalContrast, lattice: Lattice) -> Ranked:
     """Contrasts of entries; without a lattice, parts of them."""
     low, high = _ends(question, lattice)
 
@@ -169,5 +169,5 @@ def ranking_sum(measure: Callable[[Asked, Lattice], SumSpec], ranked: Callable[[
     return SumRule(measure, part, exact, by_unit=True)
 
 
-SUMS[IntervalContrast] = ranking_sum(contrast_measure, contrasts)
+SUMS[IntervalContrast] = ranking_sum(contrast_measure, interval_contrasts)
 SUMS[Correlation] = ranking_sum(correlation_measure, clipped_entries)
