@@ -122,11 +122,9 @@ def attack(
     return AuditResult(
         target=subject.label,
         scope=(
-            "each ask of the plan at mu or epsilon 2 (range 2.5, sampled 4), and whole fits at "
-            f"epsilon {epsilon:g}, delta {delta:g}, "
-            f"{subject.relation}, on synthetic datasets of {subject.facts.n_rows} rows and "
-            f"{subject.facts.n_features} features; "
-            f"{runs} answers and {fits} fits in each world"
+            f"each ask of the plan at mu or epsilon 2 (range 2.5, sampled 4), and whole fits at epsilon {epsilon:g}, "
+            f"delta {delta:g}, {subject.relation}, on synthetic datasets of {subject.facts.n_rows} rows and "
+            f"{subject.facts.n_features} features; {runs} answers and {fits} fits in each world"
         ),
         checks=tuple(checks),
         runs=runs,

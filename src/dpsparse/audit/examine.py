@@ -232,9 +232,8 @@ def _second_opinion(statement: Statement) -> LawCheck:
     except PrivacyError as refusal:
         return LawCheck(name, False, f"not possible: {refusal}")
     detail = (
-        f"stated epsilon {statement.epsilon:.4g} at delta {statement.delta:.3g}; another library "
-        f"bounds it from above by {found:.4g}, "
-        f"from the statement's own answers (its bound may be up to {LOOSER:.0%} larger, since it "
+        f"stated epsilon {statement.epsilon:.4g} at delta {statement.delta:.3g}; another library bounds it from above "
+        f"by {found:.4g}, from the statement's own answers (its bound may be up to {LOOSER:.0%} larger, since it "
         "counts selections more coarsely)"
     )
     return LawCheck(name, found > statement.epsilon * (1 + LOOSER), detail)

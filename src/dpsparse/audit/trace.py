@@ -154,9 +154,8 @@ def _local_trace(questions: list[Query], terms: LocalNoise, loss: Loss, X: Matri
             own_move = float(moved[place])
             if not own_move <= stated * (1 + 1e-9) or np.any(np.delete(moved, place) > 0):
                 raise LawBroken(
-                    f"sensitivity: {type(question).__name__} of one person moved "
-                    f"{own_move / stated:.4g} times as far as its "
-                    "randomiser was made for, or somebody else's moved too."
+                    f"sensitivity: {type(question).__name__} of one person moved {own_move / stated:.4g} times as far "
+                    "as its randomiser was made for, or somebody else's moved too."
                 )
             compared, largest = compared + 1, max(largest, own_move / stated)
     return Trace(compared, largest)

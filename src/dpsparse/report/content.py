@@ -353,9 +353,8 @@ class Coverage:
 
     def __str__(self) -> str:
         return (
-            f"Measured on simulated data: {100 * self.part:.1f} % of {self.intervals:,} intervals "
-            "of 95 % contained their target, in "
-            f"{self.fits} fits (docs, page on coverage of intervals). Whether they hold here depends "
+            f"Measured on simulated data: {100 * self.part:.1f} % of {self.intervals:,} intervals of 95 % contained "
+            f"their target, in {self.fits} fits (docs, page on coverage of intervals). Whether they hold here depends "
             "on the assumptions below, which nobody can measure on private rows."
         )
 

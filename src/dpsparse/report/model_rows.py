@@ -100,10 +100,9 @@ def _intercept(model: SparseLinear, intervals: Intervals | None) -> Row:
 def method_of(intervals: Intervals) -> str:
     """How it was decided what stands clear of noise, in a sentence."""
     return (
-        f"Intervals of {100 * intervals.level:g} %, each by itself, from rows that did not select "
-        "(split), of sampling and privacy noise together. "
-        "Clear of noise: called nonzero by the procedure of Benjamini and Hochberg, with at most "
-        f"{100 * FALSE_DISCOVERIES:g} % false ones expected among them."
+        f"Intervals of {100 * intervals.level:g} %, each by itself, from rows that did not select (split), of "
+        "sampling and privacy noise together. Clear of noise: called nonzero by the procedure of Benjamini and "
+        f"Hochberg, with at most {100 * FALSE_DISCOVERIES:g} % false ones expected among them."
     )
 
 

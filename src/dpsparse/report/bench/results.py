@@ -123,12 +123,7 @@ class Results:
         lines = [{**asdict(cell), **found} for cell, found in sorted(self.errors.items())]
         names = list(dict.fromkeys(name for line in lines for name in line))
         table = pa.table({name: [line.get(name) for line in lines] for name in names})
-        facts = {
-            "study": self.study,
-            "private": "no: data and noise are seeded",
-            "scale": self.scale,
-            **self.machine,
-        }
+        facts = {"study": self.study, "private": "no: data and noise are seeded", "scale": self.scale, **self.machine}
         pq.write_table(table.replace_schema_metadata(facts), path, compression="zstd")
 
     @classmethod

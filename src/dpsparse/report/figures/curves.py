@@ -154,11 +154,7 @@ def errors_by_epsilon(
 
 
 def error_panels(
-    results: Results,
-    metric: str,
-    methods: Sequence[str] | None = None,
-    log_y: bool = True,
-    by: str | None = None,
+    results: Results, metric: str, methods: Sequence[str] | None = None, log_y: bool = True, by: str | None = None
 ) -> list[Panel]:
     """The panels of `errors_by_epsilon`.
 

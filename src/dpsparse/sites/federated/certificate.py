@@ -64,12 +64,7 @@ def statement_without_noise(about: SiteSummary, n_rows: int) -> Statement:
     """The statement of a run without noise: it guarantees nothing, and says so."""
     caveat = "no privacy: this model was made without noise, and must not be released"
     return statement_of_nothing(
-        recipe=about.recipe,
-        loss=about.loss,
-        adjacency=about.adjacency,
-        unit=about.unit,
-        n_rows=n_rows,
-        caveat=caveat,
+        recipe=about.recipe, loss=about.loss, adjacency=about.adjacency, unit=about.unit, n_rows=n_rows, caveat=caveat
     )
 
 

@@ -94,9 +94,8 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
             self._store = FileStore(Path(state).parent, f"{protocol.identity.hex()}-server")
         elif noise is not None:
             raise PrivacyError(
-                "a server that protects whole sites needs state=..., a file: rounds are noted "
-                "beside it before their noise is drawn, so "
-                "that none gets a second noise after a restart."
+                "a server that protects whole sites needs state=..., a file: rounds are noted beside it before their "
+                "noise is drawn, so that none gets a second noise after a restart."
             )
         self._open_round()
 
@@ -215,9 +214,8 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
         assert self._store is not None
         if self._store.note(turn, b"closed") is not None:
             raise PrivacyError(
-                f"round {turn} of this run was closed before, by another server or from another "
-                "copy of its state. No second noise is drawn "
-                f"for it. Go on with {type(self).__name__}.open(path, ...)."
+                f"round {turn} of this run was closed before, by another server or from another copy of its state. No "
+                f"second noise is drawn for it. Go on with {type(self).__name__}.open(path, ...)."
             )
 
     # ---------------------------------------------------------------------------------------------- saving
@@ -261,9 +259,8 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
         if Path(self.state).exists():
             name = type(self).__name__
             raise DataError(
-                f"{self.state} exists and is not replaced. Go on with the run that it holds by "
-                f"{name}.open(path, ...), with the same arguments; or give a new run, for which sites pay once more, "
-                "a file of its own."
+                f"{self.state} exists and is not replaced. Go on with the run that it holds by {name}.open(path, "
+                "...), with the same arguments; or give a new run, for which sites pay once more, a file of its own."
             )
         if self._noise is not None:
             self._store.note_paid(self._noise)
@@ -291,9 +288,8 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
         """
         if self.state is not None and self.secret and not same_file(path, self.state):
             raise PrivacyError(
-                f"a run that protects whole sites has one state, {self.state}: a second noise "
-                "could be drawn from another one. It is written "
-                "whenever a round is closed."
+                f"a run that protects whole sites has one state, {self.state}: a second noise could be drawn from "
+                "another one. It is written whenever a round is closed."
             )
         if self.state is not None and same_file(path, self.state):
             self._save()
@@ -347,15 +343,13 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
         begun = self._store.paid()
         if begun is None:
             raise PrivacyError(
-                f"{self.state} is a copy: the file that notes which rounds of its run were closed "
-                "is not beside it, so a second noise could be "
-                "drawn for a round. Resume from the original, in its folder."
+                f"{self.state} is a copy: the file that notes which rounds of its run were closed is not beside it, "
+                "so a second noise could be drawn for a round. Resume from the original, in its folder."
             )
         if begun != self._noise:
             raise PrivacyError(
-                f"the run of {self.state} began with another noise, which its statement would not "
-                "tell. Give the same site_privacy, and a "
-                "random_state only if it had one."
+                f"the run of {self.state} began with another noise, which its statement would not tell. Give the same "
+                "site_privacy, and a random_state only if it had one."
             )
         closed = self._store.noted()
         while self.round in closed:

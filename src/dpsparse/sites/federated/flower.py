@@ -149,11 +149,7 @@ def reply_with(message: Message, answer: Callable[[], Content]) -> Message:
 
 
 def server_app(
-    make: Callable[[Context], Server],
-    done: Done,
-    *,
-    timeout: float = 3600.0,
-    wait: float = 60.0,
+    make: Callable[[Context], Server], done: Done, *, timeout: float = 3600.0, wait: float = 60.0
 ) -> ServerApp:
     """A ServerApp that runs all rounds of a server and hands the model over.
 

@@ -84,9 +84,8 @@ class PaymentSource:
         known = store.paid()
         if known not in (None, self.price):
             raise PrivacyError(
-                "this site began the run at another price, and goes on at that one only. Give the "
-                "same epsilon, delta and number of rows, and a "
-                "random_state only if it had one."
+                "this site began the run at another price, and goes on at that one only. Give the same epsilon, "
+                "delta and number of rows, and a random_state only if it had one."
             )
         entry = self._entry(store)
         own = mark_rows(store.key(new=known is None))
@@ -153,9 +152,8 @@ class SiteParticipant(Participant[AgreedBySites, Task]):
         checks.one_of(trust, "trust", (NOBODY, SERVER))
         if not protocol.private and trust != SERVER:
             raise PrivacyError(
-                f"this protocol protects {protocol.about.unit}, and its sites send models without "
-                "noise: the server would have to be "
-                "trusted with them. To take part nevertheless, give trust='server'."
+                f"this protocol protects {protocol.about.unit}, and its sites send models without noise: the server "
+                "would have to be trusted with them. To take part nevertheless, give trust='server'."
             )
         self.name = name
         self._number = protocol.sites.index(name)

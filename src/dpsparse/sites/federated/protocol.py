@@ -20,15 +20,7 @@ from ...core.release import release
 from ...fitting import FitPlan
 from ...queries import losses
 from ...queries.losses import Loss
-from ..rounds.protocol import (
-    LARGEST_BOUND,
-    NOTHING,
-    ROWS,
-    SITES,
-    SiteProtocol,
-    SiteSummary,
-    read_facts,
-)
+from ..rounds.protocol import LARGEST_BOUND, NOTHING, ROWS, SITES, SiteProtocol, SiteSummary, read_facts
 
 #: Limits of what a site takes part in.
 LARGEST_ROUNDS, LARGEST_STEPS, LARGEST_SITES, LARGEST_MODELS = 10**6, 10**6, 10**5, 10**4

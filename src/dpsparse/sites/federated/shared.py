@@ -104,8 +104,7 @@ def fit_shared(
     )
     notes = (
         "anyone who sees the integers of single sites, and not only their sums, learns up to "
-        f"({bill.epsilon(prepared.delta):.6g}, "
-        f"{prepared.delta:.3g}) about a row",
+        f"({bill.epsilon(prepared.delta):.6g}, {prepared.delta:.3g}) about a row",
     )
     noises = [Randomness(seed) for seed in _seeds(request.random_state, len(names))]
     ends = np.cumsum([source.shape[0] for source in sources])[:-1]

@@ -92,8 +92,7 @@ class Device(Participant[Protocol, Task]):
         if not (cost <= epsilon * (1 + 1e-12) and self.protocol.delta <= delta):
             raise PrivacyError(
                 f"this device allows ({epsilon:g}, {delta:g}) and the protocol costs ({cost:g}, "
-                f"{self.protocol.delta:g}). "
-                "It does not take part."
+                f"{self.protocol.delta:g}). It does not take part."
             )
         if self.protocol.labels and (number is None or not 0 <= number < self.protocol.facts["n_rows"]):
             raise ValueError("where labels are asked for, a device needs the number of its row.")

@@ -127,12 +127,7 @@ class LayerChain:
         return bool(x.ndim > 1)
 
     def gradients(
-        self,
-        parameters: dict[str, torch.Tensor],
-        X: torch.Tensor,
-        y: torch.Tensor,
-        loss: Criterion,
-        out: torch.Tensor,
+        self, parameters: dict[str, torch.Tensor], X: torch.Tensor, y: torch.Tensor, loss: Criterion, out: torch.Tensor
     ) -> torch.Tensor:
         """Write the gradients of the loss of every row to `out`, shape (rows, parameters); returns their norms."""
         layers, inputs, outputs = [], [], []
