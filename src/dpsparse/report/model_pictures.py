@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from os import PathLike
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..estimators.shape_functions import ShapeFunction, names_or_none
-from .statement_plot import axes_at
+from .pictures import Axis, Canvas, Line, Picture, axes_at, set_heading
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,10 +18,9 @@ if TYPE_CHECKING:
 
 #: Coefficients that are drawn, the largest first.
 MOST = 30
-CAVEAT = "#b00020"
 
 
-def plot_coefficients(model: SparseLinear, where: str | PathLike[str] | Axes | None) -> Axes:
+def plot_coefficients(model: SparseLinear, where: Canvas) -> Axes:
     """Draw the selected coefficients as level bars, the largest on top, or as intervals.
 
     What carries no guarantee says so in red.
@@ -58,11 +56,38 @@ def plot_coefficients(model: SparseLinear, where: str | PathLike[str] | Axes | N
         axes.invert_yaxis()
         left = len(model.support_) - len(chosen)
         title = f"{model.statement_.recipe}: {len(model.support_)} features" + (f", {left} not drawn" if left else "")
-        _set_title(axes, title, model)
+        set_heading(axes, title, sound=model.statement_.private)
         return axes
 
 
-def plot_shape(shape: ShapeFunction, where: str | PathLike[str] | Axes | None) -> Axes:
+def shape_picture(shape: ShapeFunction) -> Picture:
+    """The effect of one column, with its band where there is one."""
+    values = np.atleast_2d(shape.value)
+    band = None if shape.low is None or shape.high is None else (shape.low.tolist(), shape.high.tolist())
+    ends = np.concatenate([values.ravel(), [0.0], *([] if band is None else band)])
+    margin = 0.05 * float(np.ptp(ends)) or 1.0
+    unit = f" ({shape.unit})" if shape.unit else ""
+    said = "" if band is None else f"; band of {shape.level:.0%} for each value by itself"
+    low, high = band or (None, None)
+    names = ["effect"] if len(values) == 1 else [f"class {k}" for k in range(len(values))]
+    return Picture(
+        title=f"{_heading(shape)}; effect on the margin against {shape.reference:g}{unit}{said}",
+        across=Axis(f"{shape.column}{unit}", float(shape.grid[0]), float(shape.grid[-1])),
+        up=Axis("effect", float(ends.min()) - margin, float(ends.max()) + margin),
+        lines=[
+            Line(name, shape.grid.tolist(), v.tolist(), low=low, high=high, band=f"band of {shape.level:.0%}")
+            for name, v in zip(names, values, strict=True)
+        ],
+        mark=shape.reference,
+        mark_name="reference",
+    )
+
+
+def _heading(shape: ShapeFunction) -> str:
+    return f"{shape.column}: {'a line' if shape.kind == 'line' else f'{shape.kind}, {shape.terms} terms'}"
+
+
+def plot_shape(shape: ShapeFunction, where: Canvas) -> Axes:
     """Draw the effect of one column, with its band where there is one.
 
     Parameters
@@ -71,25 +96,14 @@ def plot_shape(shape: ShapeFunction, where: str | PathLike[str] | Axes | None) -
     where : path, matplotlib Axes or None
         None: the current axes of pyplot.
     """
-    with axes_at(where) as axes:
-        axes.axhline(0.0, color="grey", linewidth=0.8)
-        axes.axvline(shape.reference, color="grey", linewidth=0.8, linestyle=":")
-        if shape.low is not None and shape.high is not None:
-            axes.fill_between(shape.grid, shape.low, shape.high, alpha=0.25, label=f"band of {shape.level:.0%}")
-        for value in np.atleast_2d(shape.value):
-            axes.plot(shape.grid, value)
-        axes.set_xlabel(f"{shape.column}{f' ({shape.unit})' if shape.unit else ''}")
-        axes.set_ylabel(f"effect against {shape.reference:g}")
-        kind = "line" if shape.kind == "line" else f"{shape.kind}, {shape.terms} terms"
-        axes.set_title(f"{shape.column}: {kind}", fontsize=10)
-        return axes
+    return shape_picture(shape).draw(where, _heading(shape))
 
 
 #: Points of a curve in each interval of the life table.
 POINTS = 8
 
 
-def plot_survival(model: SparseSurvival, X: object, where: str | PathLike[str] | Axes | None) -> Axes:
+def plot_survival(model: SparseSurvival, X: object, where: Canvas) -> Axes:
     """Draw the probability of no event up to each time, one curve for each row.
 
     What carries no guarantee says so in red.
@@ -102,22 +116,11 @@ def plot_survival(model: SparseSurvival, X: object, where: str | PathLike[str] |
     where : path, matplotlib Axes or None
         None: the current axes of pyplot.
     """
-    times = np.linspace(0.0, float(model.baseline_.times[-1]), POINTS * model.baseline_.hazard.size + 1)
-    curves = model.predict_survival(X, times)
-    with axes_at(where) as axes:
-        for number, curve in enumerate(curves, start=1):
-            axes.plot(times, curve, label=f"row {number}")
-        axes.set_xlabel("time")
-        axes.set_ylabel("probability of no event")
-        axes.set_ylim(0.0, 1.02)
-        if len(curves) > 1:
-            axes.legend(frameon=False)
-        _set_title(axes, "survival, with the noise of privacy in it", model)
-        return axes
-
-
-def _set_title(axes: Axes, title: str, model: SparseLinear) -> None:
-    if model.statement_.private:
-        axes.set_title(title, fontsize=10)
-    else:
-        axes.set_title(f"NO GUARANTEE. {title}", color=CAVEAT, fontsize=10)
+    end = float(model.baseline_.times[-1])
+    times = np.linspace(0.0, end, POINTS * model.baseline_.hazard.size + 1)
+    curves = enumerate(model.predict_survival(X, times), start=1)
+    lines = [Line(f"row {number}", times.tolist(), curve.tolist()) for number, curve in curves]
+    heading = "survival, with the noise of privacy in it"
+    up = Axis("probability of no event", 0.0, 1.02)
+    made = Picture(title=heading, across=Axis("time", 0.0, end), up=up, lines=lines)
+    return made.draw(where, heading, sound=model.statement_.private)
