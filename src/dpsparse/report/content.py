@@ -24,9 +24,8 @@ from ..ledger import Ledger
 from .attacker import learned, pictures, read_offs
 from .expected import EPSILONS, forecast, needed, repeat_plan, what_if
 from .model_pictures import shape_picture
-from .model_rows import method_of, rows_of
+from .model_rows import method_of, rows_of, whisker
 from .page import format_number, render
-from .pictures import whisker
 from .verdict import (
     Verdict,
     audit_check,

@@ -11,6 +11,7 @@ from ..estimators.linear import SparseLinear
 from ..estimators.shape_functions import names_or_none
 from ..estimators.summary import keeps_dictionary, line_coefficients, survives
 from ..io.dictionary import TableEncoder
+from .pictures import COLOURS, Axis
 
 #: Coefficients that are listed; a model with more says how many are left out.
 LISTED = 200
@@ -61,6 +62,22 @@ class Row:
     bar: int
     known: ModelFact | None = None
     hazard_ratio: float | None = None
+
+
+def whisker(known: ModelFact, reach: float) -> str:
+    """An interval and its middle in the cell of a table, on a scale from `-reach` to `reach`.
+
+    Hollow where it is not clear of noise.
+    """
+    axis = Axis("", -reach, reach)
+    a, b, c = (round(4 + 152 * axis.part(value), 1) for value in (known.low, known.estimate, known.high))
+    fill = COLOURS[0] if known.clear else "#fff"
+    return (
+        '<svg viewBox="0 0 160 16" class="whisker" aria-hidden="true">'
+        '<line x1="80" x2="80" y1="0" y2="16" stroke="#999"/>'
+        f'<line x1="{a}" x2="{c}" y1="8" y2="8" stroke="{COLOURS[0]}" stroke-width="2"/>'
+        f'<circle cx="{b}" cy="8" r="4" fill="{fill}" stroke="{COLOURS[0]}" stroke-width="2"/></svg>'
+    )
 
 
 def rows_of(model: SparseLinear) -> tuple[Row, ...]:

@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from .model_rows import ModelFact
-
 #: Where matplotlib draws: a file, axes, or the current ones of pyplot.
 Canvas: TypeAlias = "str | PathLike[str] | Axes | None"
 
@@ -289,22 +287,6 @@ def share(title: str, values: Sequence[tuple[str, float, str]], low: float = 0.0
         drawn.append(f'<rect x="{left}" y="{y}" width="{max(long, 1.5)}" height="15" fill="{colour}"/>')
         drawn.append(f'<text x="{left + wide + 8}" y="{y + 12}">{html.escape(words)}</text>')
     return f"<figure>{''.join(drawn)}</svg><figcaption>{html.escape(title)}</figcaption></figure>"
-
-
-def whisker(known: ModelFact, reach: float) -> str:
-    """An interval and its middle in the cell of a table, on a scale from `-reach` to `reach`.
-
-    Hollow where it is not clear of noise.
-    """
-    axis = Axis("", -reach, reach)
-    a, b, c = (round(4 + 152 * axis.part(value), 1) for value in (known.low, known.estimate, known.high))
-    fill = COLOURS[0] if known.clear else "#fff"
-    return (
-        '<svg viewBox="0 0 160 16" class="whisker" aria-hidden="true">'
-        '<line x1="80" x2="80" y1="0" y2="16" stroke="#999"/>'
-        f'<line x1="{a}" x2="{c}" y1="8" y2="8" stroke="{COLOURS[0]}" stroke-width="2"/>'
-        f'<circle cx="{b}" cy="8" r="4" fill="{fill}" stroke="{COLOURS[0]}" stroke-width="2"/></svg>'
-    )
 
 
 def _colour(number: int, line: Line) -> str:
