@@ -24,10 +24,10 @@ from ..queries.kinds import Query
 from ..queries.losses import Loss
 from ..rows.hosts import MemoryHost
 from .canaries import QUIET, Base, CanarySet, NeighbouringData, bases, directions_of, extreme_records
-from .judge import AskAttack, judge_ask, judge_fit, strength_of
+from .judge import AskAttack, judge_ask, judge_fit
 from .lower_bounds import CONFIDENCE
 from .result import AuditResult
-from .runs import AskRuns, FitRuns, Progress, carry_out, chunks, receipts, seconds_of, seeds, spoken
+from .runs import AskRuns, FitRuns, receipts, sample, spoken, strength_of
 from .subject import Subject, subject_of
 
 #: Worlds that differ by less than this part of what they show are equally good.
@@ -99,20 +99,14 @@ def attack(
     )
     fits = max(8, runs // 2) if fits is None else fits
     attacks, whole, widths = plan_attacks(subject)
-    numbers = seeds(seed)
-    # one list of jobs for everything, so that all processes are busy until the end
-    jobs: list[AskRuns | FitRuns] = []
-    parts: list[tuple[int, int]] = []
-    seconds = 0.0
-    for job, count in _jobs(subject, attacks, whole, widths, runs, fits):
-        seconds += seconds_of(job, count) / processes
-        pieces = chunks(job, count, numbers)
-        parts.append((len(jobs), len(jobs) + len(pieces)))
-        jobs += pieces
-    progress = Progress(on_estimate, on_part, total=sum(j.runs for j in jobs))
-    progress.started(seconds)
-    results = carry_out(jobs, processes, progress)
-    samples = [np.vstack(results[a:b]) for a, b in parts]
+    jobs: list[AskRuns | FitRuns] = [
+        AskRuns(subject, one.question, one.ask, *one.worlds.data(present), runs)
+        for one in attacks
+        for present in (True, False)
+    ]
+    if fits:
+        jobs += [FitRuns(subject, *whole.data(present), widths, fits) for present in (True, False)]
+    samples = sample(jobs, processes=processes, seed=seed, on_estimate=on_estimate, on_part=on_part)
     checks = [
         judge_ask(subject, one, *samples[2 * i : 2 * i + 2], confidence=confidence, delta=delta)
         for i, one in enumerate(attacks)
@@ -134,40 +128,6 @@ def attack(
     )
 
 
-def _jobs(
-    subject: Subject,
-    attacks: Sequence[AskAttack],
-    whole: NeighbouringData,
-    widths: dict[str, int],
-    runs: int,
-    fits: int,
-) -> list[tuple[AskRuns | FitRuns, int]]:
-    found: list[tuple[AskRuns | FitRuns, int]] = []
-    for one in attacks:
-        for present in (True, False):
-            X, y = one.worlds.data(present)
-            budget = subject.priced.budget
-            found.append(
-                (
-                    AskRuns(
-                        one.question,
-                        one.ask,
-                        one.strength,
-                        single_answer_facts(subject),
-                        subject.loss,
-                        budget,
-                        X,
-                        y,
-                        runs,
-                    ),
-                    runs,
-                )
-            )
-    if fits:
-        found += [(FitRuns(subject, *whole.data(present), widths, fits), fits) for present in (True, False)]
-    return found
-
-
 # ------------------------------------------------------------------------------------------------ where to attack
 
 
@@ -186,7 +146,7 @@ def plan_attacks(subject: Subject) -> tuple[list[AskAttack], NeighbouringData, d
         tried = _tried(recorded, subject)
         directions = [d for question, _, _ in tried for d in directions_of(question)]
         choices = extreme_records(subject.facts, subject.loss, _different(directions))
-        zoo = CanarySet(_seen_by(subject, base), choices, single_answer_facts(subject), subject.loss, subject.priced)
+        zoo = CanarySet(_seen_by(subject, base), choices, subject.single_answer_facts, subject.loss, subject.priced)
         totals: dict[tuple[int, int], float] = dict.fromkeys(zoo.neighbours(), 0.0)
         for question, ask, strength in tried:
             answers = zoo.responses(question, ask.noise)
@@ -202,11 +162,6 @@ def plan_attacks(subject: Subject) -> tuple[list[AskAttack], NeighbouringData, d
             most, whole = total, NeighbouringData(*base, zoo.worlds(i, j).present, zoo.worlds(i, j).absent)
     assert whole is not None
     return [one for _, one in best.values()], whole, widths
-
-
-def single_answer_facts(subject: Subject) -> Facts:
-    """The facts of a single answer: in the local model of one person, since every report is protected by itself."""
-    return subject.facts.with_(n_rows=1) if subject.plan.local else subject.facts
 
 
 def _seen_by(subject: Subject, base: Base) -> Base:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -154,66 +154,53 @@ def examine(
     """
     start = time.perf_counter()
     subject = subject_of(target, epsilon=4.0, delta=1e-5, n_rows=n_rows, n_features=n_features)
-    X, y = _made_up(subject)
-    laws = []
-    if subject.template is None:
-        solver = subject.solver
-        laws.append(
-            _law(
-                "laws",
-                "plan, peeks, asks = plan, replay, swap and brings rows hold",
-                lambda: check_solver(solver, subject.facts, subject.loss, X, y, budget=subject.priced.budget),
-            )
-        )
-    else:
-        model, labels = subject.template, y.astype(int) if subject.loss.classes else y + subject.target_center
-        laws.append(
-            _law(
-                "laws",
-                "replay, swap and asks = plan hold for everything that a fit learns",
-                lambda: check_estimator_privacy(model, X, labels),
-            )
-        )
-        laws.append(
-            _law(
-                "sensitivity trace",
-                "no query moves further than its noise was made for, on adversarial neighbours",
-                lambda: sensitivity_trace(model, X, labels),
-            )
-        )
+    laws = tuple(_checked_laws(subject))
     caveats, void, notes = plan_caveats(subject.plan), bool(subject.plan.unproven), tuple[str, ...]()
     if isinstance(target, SparseLinear) and "statement_" in vars(target):
         caveats, void = target.statement_.caveats, not target.statement_.private
-        laws.append(_second_opinion(target.statement_))
+        laws = (*laws, _second_opinion(target.statement_))
         unit = one_of_many(target.statement_.unit)
         notes = (UNITS.format(unit=unit),) if unit else ()
     if laws[0].violated:  # what does not keep the laws need not even run in an attack
-        notes = (*notes, "not attacked: the laws are broken")
-        scope = "laws on synthetic data"
-        return AuditResult(
-            subject.label,
-            scope,
-            (),
-            tuple(laws),
-            seconds=time.perf_counter() - start,
-            notes=notes,
-            caveats=caveats,
-            void=void,
+        found = AuditResult(subject.label, "laws on synthetic data", (), notes=("not attacked: the laws are broken",))
+    else:
+        found = attack(
+            target,
+            runs=runs,
+            fits=fits,
+            processes=processes,
+            seed=seed,
+            n_rows=n_rows,
+            n_features=n_features,
+            confidence=confidence,
+            on_estimate=on_estimate,
+            on_part=on_part,
         )
-    found = attack(
-        target,
-        runs=runs,
-        fits=fits,
-        processes=processes,
-        seed=seed,
-        n_rows=n_rows,
-        n_features=n_features,
-        confidence=confidence,
-        on_estimate=on_estimate,
-        on_part=on_part,
+    seconds = time.perf_counter() - start
+    return replace(found, laws=laws, notes=(*notes, *found.notes), caveats=caveats, void=void, seconds=seconds)
+
+
+def _checked_laws(subject: Subject) -> Iterator[LawCheck]:
+    """The checks without chance, on synthetic data."""
+    X, y = _made_up(subject)
+    if subject.template is None:
+        yield _law(
+            "laws",
+            "plan, peeks, asks = plan, replay, swap and brings rows hold",
+            lambda: check_solver(subject.solver, subject.facts, subject.loss, X, y, budget=subject.priced.budget),
+        )
+        return
+    model, labels = subject.template, y.astype(int) if subject.loss.classes else y + subject.target_center
+    yield _law(
+        "laws",
+        "replay, swap and asks = plan hold for everything that a fit learns",
+        lambda: check_estimator_privacy(model, X, labels),
     )
-    found = replace(found, laws=tuple(laws), notes=(*notes, *found.notes), caveats=caveats, void=void)
-    return replace(found, seconds=time.perf_counter() - start)
+    yield _law(
+        "sensitivity trace",
+        "no query moves further than its noise was made for, on adversarial neighbours",
+        lambda: sensitivity_trace(model, X, labels),
+    )
 
 
 def _law(name: str, holds: str, check: Callable[[], object]) -> LawCheck:

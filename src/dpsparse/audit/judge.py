@@ -19,7 +19,7 @@ from ..accounting import PricedPlan
 from ..accounting.draws import TurnCost, TurnCosts
 from ..accounting.pld import sampled_delta
 from ..accounting.selections import stage_delta, too_long
-from ..core import Ask, EveryRow, Noise, PoissonRows, Statement
+from ..core import Ask, EveryRow, Noise, Statement
 from ..core.curves import gaussian_delta, renyi_delta
 from ..core.facts import Vector
 from ..queries.kinds import Query
@@ -27,7 +27,7 @@ from .canaries import NeighbouringData
 from .lower_bounds import LowerBound, event, two_worlds
 from .responses import Response, clearest
 from .result import Check
-from .runs import priced_alone
+from .runs import priced_alone, strength_of
 from .subject import Subject
 
 #: Epsilons at which curves are compared: dense where events of a few thousand runs can contradict them.
@@ -176,20 +176,6 @@ class NamedFinding(TypedDict):
     name: str
     detail: str
     reach: NotRequired[float]
-
-
-def strength_of(ask: Ask) -> float:
-    r"""Mu, eta or epsilon of one answer that is attacked alone.
-
-    Constants do not depend on it, so it is chosen for power: N runs know mu to a relative
-    :math:`\sqrt{2p(1-p)}/(\varphi(\mu/2)\,\mu\sqrt N)` with :math:`p = \Phi(\mu/2)`: 1.9 of a root
-    of N at 1, 1.1 at 2, 0.9 at 3. Beyond 2 a gross error is no longer seen sooner, since it shows
-    in rare events only. Likewise 5/2 for the range of a selection. Where rows are sampled the
-    canary must show when it was drawn.
-    """
-    if isinstance(ask.rows, PoissonRows):
-        return 4.0
-    return 2.5 if ask.noise is Noise.GUMBEL else 2.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,6 +46,11 @@ class Subject:
         """Which datasets are neighbours."""
         return self.priced.budget.relation
 
+    @property
+    def single_answer_facts(self) -> Facts:
+        """The facts of a single answer: in the local model of one person, whose report is protected by itself."""
+        return self.facts.with_(n_rows=1) if self.plan.local else self.facts
+
 
 def subject_of(
     target: object,
