@@ -1,6 +1,6 @@
 """What every server of sites does, whatever it trains: it enrols sites, and keeps the model and what came in.
 
-It knows no recipe.
+It knows no recipe. `Saved` is its state as a file: the model, the round, what came in since, and what sites guaranteed.
 """
 
 from __future__ import annotations
@@ -9,26 +9,102 @@ import hashlib
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from ...core import DataError, PrivacyError, checks
 from ...core.facts import Vector
 from ...core.log import log_event
-from ...core.regular_files import same_file
+from ...core.regular_files import parse_json, same_file
 from ...core.release import difference
-from ..rounds import Coordinator, FileStore, MessageError
+from ...core.sealed_files import SealedKind
+from ..rounds import Coordinator, FileStore, MessageError, ServerState
 from ..rounds.coordinator import Model_co
-from ..rounds.messages import Report, Task
-from ..rounds.protocol import AgreedBySites
+from ..rounds.messages import LARGEST_NUMBER, Report, Task
+from ..rounds.protocol import AgreedBySites, SiteProtocol
 from .certificate import Certificate, Federation
-from .saved import Saved
 
 #: No run has it: stands for that of a state whose protocol cannot be read, so that it is refused.
 NO_NONCE = "0" * 32
+
+
+@dataclass(frozen=True, eq=False)
+class Saved(ServerState):
+    """A server between two messages.
+
+    Attributes
+    ----------
+    protocol : str
+        Its text.
+    round : int
+        The round that is open; as many as there are when all are closed.
+    w : array
+        The model of that round.
+    changes : dict
+        By number of the site: what came in this round.
+    invited : tuple of int
+        Sites that take part in this round; none where they were drawn by secret coins.
+    answered : tuple of int
+        How many sites answered each closed round; none there.
+    certificates : tuple of Certificate
+    """
+
+    #: Space for some ten million coefficients; for the eyes of the server alone.
+    kind: ClassVar = SealedKind("dpsparse-federated-server", 2, 2**30, "a saved server of sites", rights=0o600)
+
+    protocol: str
+    round: int
+    w: Vector
+    changes: dict[int, Vector]
+    invited: tuple[int, ...]
+    answered: tuple[int, ...]
+    certificates: tuple[Certificate, ...]
+
+    @property
+    def nonce(self) -> str:
+        """Which run was saved."""
+        return self._of_protocol("nonce")
+
+    @property
+    def release(self) -> str:
+        """By which release."""
+        return self._of_protocol("release")
+
+    def _of_protocol(self, name: str) -> str:
+        try:
+            return str(parse_json(self.protocol)[name])
+        except (ValueError, TypeError, KeyError):
+            return ""
+
+    def check(self, protocol: SiteProtocol, path: str | PathLike[str], *, keeps: bool) -> None:
+        """Refuse, with `DataError`, what does not agree with itself or with the protocol.
+
+        `keeps` whether reports are saved.
+        """
+        size, sites = protocol.size, len(protocol.sites)
+        holds = (
+            0 <= self.round <= protocol.rounds
+            and len(self.answered) == (self.round if keeps else 0)
+            and (keeps or not (self.changes or self.invited))
+            and all(0 <= k <= sites for k in self.answered)
+            and self.w.shape == (size,)
+            and bool(np.all(np.abs(self.w) <= LARGEST_NUMBER))
+            and all(v.shape == (size,) and np.linalg.norm(v) <= protocol.radius for v in self.changes.values())
+            and all(0 <= k < sites for k in self.invited)
+            and set(self.changes) <= set(self.invited)
+            and not (self.changes and self.round == protocol.rounds)
+        )
+        try:
+            for certificate in self.certificates:
+                certificate.check(protocol)
+        except MessageError:
+            holds = False
+        if not holds:
+            raise self.kind.damaged(path)
 
 
 class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):

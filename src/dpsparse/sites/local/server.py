@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,13 +30,11 @@ from ...oracles.local import LocalNoise, Randomiser
 from ...queries.kinds import Gradient, Oracle, Query, RandomizedLabels
 from ...rows.hosts import MemoryHost
 from ...rows.single_records import PublicRows
-from ..rounds import Coordinator, MessageError, fitted_model, without_ledger
+from ..rounds import Coordinator, MessageError, ServerState, fitted_model, without_ledger
 from ..rounds.messages import DeviceReport as Report
 from ..rounds.messages import DeviceTask as Task
 from .protocol import Protocol
 
-#: Saved servers; space for some million people.
-KIND = SealedKind("dpsparse-local-server", 2, 2**28, "a saved server")
 IDENTIFIER = re.compile(r"[0-9a-f]{32}")
 
 
@@ -74,7 +72,7 @@ def _identifiers(content: object, where: str) -> frozenset[bytes]:
 
 @form(made=lambda saved: saved.check() or saved)
 @dataclass(frozen=True)
-class Saved:
+class Saved(ServerState):
     """A server between two messages.
 
     Attributes
@@ -88,25 +86,13 @@ class Saved:
         Identifiers of all reports that were taken.
     """
 
+    #: Space for some million people.
+    kind: ClassVar = SealedKind("dpsparse-local-server", 2, 2**28, "a saved server")
+
     protocol: Protocol
     open: bool
     tallies: list[RoundTotal]
     seen: Annotated[frozenset[bytes], Via(lambda seen: sorted(s.hex() for s in seen), _identifiers)]
-
-    def write(self, path: str | PathLike[str]) -> None:
-        """Write a file that appears whole or not at all."""
-        KIND.write(path, self)
-
-    @classmethod
-    def read(cls, path: str | PathLike[str]) -> Saved:
-        """The inverse.
-
-        Raises
-        ------
-        DataError
-            If the file is of another kind, was edited, or contradicts itself.
-        """
-        return KIND.read(path, cls)
 
     def check(self) -> None:
         """Refuse counts that do not agree with each other or with the protocol."""

@@ -3,7 +3,7 @@
 Who is asked, who has answered, and what is remembered of it.
 """
 
-from .coordinator import Coordinator, fitted_model, without_ledger
+from .coordinator import Coordinator, ServerState, fitted_model, without_ledger
 from .participant import Participant
 from .protocol import NONCE, MessageError, RunPausedError, RunProtocol, SiteProtocol, SiteSummary, read_facts
 from .stores import AnswerClaim, CallbackStore, FileStore, MemoryStore, Store, device_store
@@ -19,6 +19,7 @@ __all__ = [
     "Participant",
     "RunPausedError",
     "RunProtocol",
+    "ServerState",
     "SiteProtocol",
     "SiteSummary",
     "Store",
