@@ -26,19 +26,7 @@ from .expected import EPSILONS, forecast, needed, repeat_plan, what_if
 from .model_pictures import shape_picture
 from .model_rows import method_of, rows_of, whisker
 from .page import format_number, render
-from .verdict import (
-    Verdict,
-    audit_check,
-    caveat_checks,
-    cells_checks,
-    decide,
-    file_check,
-    guarantee_check,
-    ledger_check,
-    score_check,
-    settings_check,
-    usefulness_check,
-)
+from .verdict import Verdict, judge
 
 #: What the page shows of an audit; what is not there is left out.
 AUDIT = ("verdict", "summary", "violated", "void", "caveats", "audited", "scope", "runs", "checks", "laws", "notes")
@@ -112,39 +100,22 @@ def report_of(
         raise DataError("there is nothing to report: the model is not fitted.")
     shown, inner = shown_model(model), linear_of(model)
     planned = repeat_plan(inner, statement)
-    payment, extract = ledger_check(statement, ledger)
-    verdict = decide(
-        [
-            guarantee_check(statement),
-            file_check(digest, edited),
-            settings_check(model, inner, statement, planned),
-            *caveat_checks(statement),
-            *cells_checks(statement),
-            payment,
-            audit_check(statement.recipe if model is inner else None, audit),
-            *score_check(scores),
-            usefulness_check(planned, scores),
-        ]
+    verdict, extract = judge(
+        model,
+        inner,
+        statement,
+        planned,
+        digest=digest,
+        edited=edited,
+        ledger=ledger,
+        audit=audit,
+        scores=scores,
     )
     values = {
         "name": name or type(shown).__name__,
-        "statement": statement,
-        "caveats": statement.caveats,
-        "promise": paragraph(statement),
-        "details": details(statement),
-        "success": in_percent(statement.attacker_success),
-        "record": _record(statement),
-        "several": one_of_many(statement.unit),
-        "guess": guesses(statement.adjacency, statement.unit),
-        "beliefs": learned(statement).beliefs,
-        "read_offs": read_offs(statement),
-        "pictures": pictures(statement),
+        **_said(statement),
         "model": summary(shown),
         **_model(shown),
-        "asks": _asks(statement),
-        "other_words": other_words(statement),
-        "clipped": [note for note in statement.notes if CLIPPED in note],
-        "unread": [note for note in statement.notes if note.startswith(SHARES) or NO_COEFFICIENT in note],
         "digest": digest,
         "ledger": statement.ledger,
         "extract": extract,
@@ -159,6 +130,27 @@ def report_of(
         "search_score": getattr(model, "best_score_", None),
     }
     return Report(verdict, values)
+
+
+def _said(statement: Statement) -> dict[str, Any]:
+    """The guarantee in words, numbers and pictures."""
+    return {
+        "statement": statement,
+        "caveats": statement.caveats,
+        "promise": paragraph(statement),
+        "details": details(statement),
+        "success": in_percent(statement.attacker_success),
+        "record": _record(statement),
+        "several": one_of_many(statement.unit),
+        "guess": guesses(statement.adjacency, statement.unit),
+        "beliefs": learned(statement).beliefs,
+        "read_offs": read_offs(statement),
+        "pictures": pictures(statement),
+        "asks": _asks(statement),
+        "other_words": other_words(statement),
+        "clipped": [note for note in statement.notes if CLIPPED in note],
+        "unread": [note for note in statement.notes if note.startswith(SHARES) or NO_COEFFICIENT in note],
+    }
 
 
 def _record(statement: Statement) -> str:
