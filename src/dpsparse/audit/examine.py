@@ -1,24 +1,35 @@
-"""Everything an audit can say about a recipe or a model: laws, trace, second opinion, and attacks."""
+"""Everything an audit can say about a recipe or a model: laws, trace, second opinion, and attacks.
+
+*Attacks* are black boxes: two worlds, many runs, and what distinguishes them. For every ask of a plan a pair of
+neighbouring datasets is built that its query distinguishes as well as it can (`canaries`). The query is then asked
+many times in both worlds through the real oracle, priced alone and generously (constants do not depend on the budget,
+and large budgets show small errors soonest). The whole fit is attacked too, through everything that its oracle said
+and through the model alone. Every attack ends in a `LowerBound` and its comparison with the whole claimed curve.
+"""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from ..accounting.random_stopping import RANDOM_STOPPING
 from ..core import Noise, PrivacyError, Statement
-from ..core.facts import Vector
+from ..core.checks import whole as whole_number
+from ..core.facts import Facts, Vector
 from ..core.words import one_of_many
 from ..estimators.linear import SparseLinear
 from ..fitting.statement import plan_caveats
-from .attack import attack
+from ..queries.losses import Loss
+from .canaries import AskAttack, plan_attacks
+from .judge import judge_ask, judge_fit
 from .laws import LawBroken, check_estimator_privacy, check_solver
 from .lower_bounds import CONFIDENCE
 from .result import AuditResult, LawCheck
+from .runs import AskRuns, FitRuns, sample
 from .subject import Subject, subject_of
 from .trace import sensitivity_trace
 
@@ -104,6 +115,112 @@ def _local_epsilon(statement: Statement) -> float:
     mu = sum(a.times * a.rate * a.cost**2 for a in statement.asks) ** 0.5
     return float(losses.from_gaussian_mechanism(1 / mu).get_epsilon_for_delta(statement.delta))
 
+
+# ------------------------------------------------------------------------------------------------ attacks
+
+
+def attack(
+    target: object,
+    *,
+    runs: int = 2000,
+    fits: int | None = None,
+    epsilon: float = 10.0,
+    delta: float = 1e-5,
+    n_rows: int | None = None,
+    n_features: int | None = None,
+    facts: Facts | None = None,
+    loss: Loss | None = None,
+    processes: int = 1,
+    seed: int | None = None,
+    confidence: float = CONFIDENCE,
+    on_estimate: Callable[[float], None] | None = None,
+    on_part: Callable[[float], None] | None = None,
+) -> AuditResult:
+    """Attack a recipe, an estimator or a solver with canaries, ask by ask and as a whole.
+
+    Parameters
+    ----------
+    target : str, recipe, estimator or solver
+        A recipe or its name is attacked as a regressor with features and target in [-1, 1]; an estimator with its own
+        arguments; a solver (`plan`, `run`) with `facts` and `loss`.
+    runs : int
+        Runs in each world for every ask.
+    fits : int, optional
+        Whole fits in each world; default half of `runs`, 0 for none.
+    epsilon, delta : float
+        Privacy at which whole fits are attacked. Constants do not depend on it, and errors show soonest where mu is
+        about 2, which is this default.
+    n_rows, n_features : int, optional
+        Size of the worlds.
+    facts, loss
+        For a solver.
+    processes : int
+        Processes to share the work among.
+    seed : int, optional
+        For tests. Without one every run draws from the operating system, as real fits do.
+    confidence : float
+        Of every single lower bound.
+    on_estimate, on_part : callable, optional
+        Told the seconds that it will take, and then the part that is done.
+
+    Returns
+    -------
+    AuditResult
+
+    Examples
+    --------
+    >>> from dpsparse import audit
+    >>> found = audit.attack("dp_ight", runs=200, fits=0, seed=0)
+    >>> found.verdict
+    'no violation found'
+    """
+    for value, what, least in ((runs, "runs", 8), (processes, "processes", 1), (fits or 8, "fits", 8)):
+        whole_number(value, what, least=least)
+    start = time.perf_counter()
+    subject = subject_of(
+        target, epsilon=epsilon, delta=delta, n_rows=n_rows, n_features=n_features, facts=facts, loss=loss
+    )
+    fits = max(8, runs // 2) if fits is None else fits
+    attacks, whole, widths = plan_attacks(subject)
+    jobs: list[AskRuns | FitRuns] = [
+        AskRuns(subject, one.question, one.ask, *one.worlds.data(present), runs)
+        for one in attacks
+        for present in (True, False)
+    ]
+    if fits:
+        jobs += [FitRuns(subject, *whole.data(present), widths, fits) for present in (True, False)]
+    samples = sample(jobs, processes=processes, seed=seed, on_estimate=on_estimate, on_part=on_part)
+    checks = [
+        judge_ask(subject, one, *samples[2 * i : 2 * i + 2], confidence=confidence, delta=delta)
+        for i, one in enumerate(attacks)
+    ]
+    if fits:
+        checks += judge_fit(subject, whole, *samples[-2:], widths=widths, confidence=confidence)
+    return AuditResult(
+        target=subject.label,
+        scope=(
+            f"each ask of the plan at mu or epsilon 2 (range 2.5, sampled 4), and whole fits at epsilon {epsilon:g}, "
+            f"delta {delta:g}, {subject.relation}, on synthetic datasets of {subject.facts.n_rows} rows and "
+            f"{subject.facts.n_features} features; {runs} answers and {fits} fits in each world"
+        ),
+        checks=tuple(checks),
+        runs=runs,
+        confidence=confidence,
+        seconds=time.perf_counter() - start,
+        notes=_left_out(subject, attacks),
+    )
+
+
+def _left_out(subject: Subject, attacks: Sequence[AskAttack]) -> tuple[str, ...]:
+    asked = {one.ask.name for one in attacks}
+    planned = [a.name for a in subject.plan.asks]
+    for _, branch in subject.plan.branches:
+        planned += [a.name for a in branch.asks]
+    missing = sorted({name for name in planned if name not in asked})
+    return (f"branches that these worlds did not take, with asks {', '.join(missing)}",) if missing else ()
+
+
+# ------------------------------------------------------------------------------------------------ everything
 
 #: Said of models whose guarantee is for units of several rows.
 UNITS = (

@@ -19,15 +19,14 @@ from ..accounting import PricedPlan
 from ..accounting.draws import TurnCost, TurnCosts
 from ..accounting.pld import sampled_delta
 from ..accounting.selections import stage_delta, too_long
-from ..core import Ask, EveryRow, Noise, Statement
+from ..core import EveryRow, Noise, Statement
 from ..core.curves import gaussian_delta, renyi_delta
 from ..core.facts import Vector
-from ..queries.kinds import Query
-from .canaries import NeighbouringData
+from .canaries import AskAttack, NeighbouringData
 from .lower_bounds import LowerBound, event, two_worlds
-from .responses import Response, clearest
+from .responses import clearest
 from .result import Check
-from .runs import priced_alone, strength_of
+from .runs import priced_alone
 from .subject import Subject
 
 #: Epsilons at which curves are compared: dense where events of a few thousand runs can contradict them.
@@ -176,22 +175,6 @@ class NamedFinding(TypedDict):
     name: str
     detail: str
     reach: NotRequired[float]
-
-
-@dataclass(frozen=True, eq=False)
-class AskAttack:
-    """A query, its worlds, and what they answer before noise."""
-
-    question: Query
-    ask: Ask
-    worlds: NeighbouringData
-    here: Response
-    there: Response
-
-    @property
-    def strength(self) -> float:
-        """Mu, eta or epsilon of one draw."""
-        return strength_of(self.ask)
 
 
 def judge_ask(
