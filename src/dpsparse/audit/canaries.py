@@ -177,7 +177,7 @@ def plan_attacks(subject: Subject) -> tuple[list[AskAttack], NeighbouringData, d
         for question, ask, strength in tried:
             answers = zoo.responses(question, ask.noise)
             # other rows of a sample come and go, which hides the canary unless they contribute nothing
-            clear = 0.5 if isinstance(ask.rows, PoissonRows) and base[0] != QUIET else 1.0
+            clear = 0.5 if ask.rate < 1 and base[0] != QUIET else 1.0
             for i, j in totals:
                 totals[i, j] += (clear * answers[i].distinguishability(answers[j], strength)) ** 2
                 shown = clear * answers[i].shown(answers[j], strength_of(ask))

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..accounting import PricedPlan
-from ..core import Ask, Budget, Noise, Plan, PoissonRows, Receipt
+from ..core import Ask, Budget, Noise, Plan, Receipt
 from ..core.facts import Vector
 from ..core.mechanisms import Randomness
 from ..fitting import FitPlan, with_oracles, wrapped
@@ -99,7 +99,7 @@ def strength_of(ask: Ask) -> float:
     in rare events only. Likewise 5/2 for the range of a selection. Where rows are sampled the
     canary must show when it was drawn.
     """
-    if isinstance(ask.rows, PoissonRows):
+    if ask.rate < 1:
         return 4.0
     return 2.5 if ask.noise is Noise.GUMBEL else 2.0
 

@@ -23,8 +23,7 @@ from ..fitting.counts import CLIPPED, NO_COEFFICIENT, SHARES
 from ..ledger import Ledger
 from .attacker import learned, pictures, read_offs
 from .expected import EPSILONS, forecast, needed, repeat_plan, what_if
-from .model_pictures import shape_picture
-from .model_rows import method_of, rows_of, whisker
+from .fitted_model import method_of, rows_of, shape_picture, whisker
 from .page import format_number, render
 from .verdict import Verdict, judge
 

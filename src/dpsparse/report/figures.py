@@ -13,7 +13,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -69,9 +69,8 @@ def figure(panels: Sequence[Panel]) -> Figure:
         raise DataError("there is nothing to draw: no run has the metric that was asked for.")
     drawn, flat = _frames(len(panels), SIZE, 0.6)
     labels = list(dict.fromkeys(line.label for panel in panels for line in panel.lines))
-    look: dict[str, dict[str, Any]] = {
-        label: {"color": COLOURS[k % len(COLOURS)], "linestyle": STYLES[k // len(COLOURS) % len(STYLES)]}
-        for k, label in enumerate(labels)
+    look = {
+        label: (COLOURS[k % len(COLOURS)], STYLES[k // len(COLOURS) % len(STYLES)]) for k, label in enumerate(labels)
     }
     for frame, panel in zip(flat, panels, strict=False):
         _draw(frame, panel, look)
@@ -83,21 +82,23 @@ def figure(panels: Sequence[Panel]) -> Figure:
     return drawn
 
 
-def _draw(frame: Axes, panel: Panel, look: dict[str, dict[str, Any]]) -> None:
+def _draw(frame: Axes, panel: Panel, look: Mapping[str, tuple[str, str]]) -> None:
     for line in panel.lines:
+        colour, style = look[line.label]
         if line.level:
-            frame.axhline(line.y[0], label=line.label, linewidth=1.2, **look[line.label])
+            frame.axhline(line.y[0], label=line.label, linewidth=1.2, color=colour, linestyle=style)
         else:
             frame.errorbar(
                 line.x,
                 line.y,
-                yerr=line.error or None,
+                line.error or None,
                 label=line.label,
                 marker=".",
                 markersize=4,
                 linewidth=1.1,
                 capsize=2,
-                **look[line.label],
+                color=colour,
+                linestyle=style,
             )
     if panel.log_x:
         frame.set_xscale("log")

@@ -77,7 +77,7 @@ def seal(kind: int, frame: MessageFrame) -> bytes:
     return content + message_digest(content)
 
 
-def unseal(message: Any, kind: int) -> MessageFrame:
+def unseal(message: object, kind: int) -> MessageFrame:
     """The inverse; refuses anything else."""
     if not isinstance(message, bytes | bytearray | memoryview):
         raise MessageError(f"a message is bytes, got {type(message).__name__}.")
@@ -103,7 +103,7 @@ def unseal(message: Any, kind: int) -> MessageFrame:
 # ------------------------------------------------------------------------------------------------ sites
 
 
-def _unseal_floats(message: Any, kind: int) -> tuple[MessageFrame, Vector]:
+def _unseal_floats(message: object, kind: int) -> tuple[MessageFrame, Vector]:
     frame = unseal(message, kind)
     if not np.all(np.abs(frame.numbers) <= LARGEST_NUMBER):  # false for NaN too
         raise MessageError(f"the numbers of a message must be finite, and at most {LARGEST_NUMBER:g}.")
@@ -132,7 +132,7 @@ class Task:
         return seal(SITE_TASK, MessageFrame(self.run, self.round, NOBODY, 0.0, "", self.w))
 
     @classmethod
-    def from_bytes(cls, message: Any) -> Task:
+    def from_bytes(cls, message: object) -> Task:
         """The inverse; refuses anything else."""
         frame, w = _unseal_floats(message, SITE_TASK)
         if frame.sender != NOBODY or frame.release or frame.radius != 0:
@@ -169,7 +169,7 @@ class Report:
         return seal(SITE_REPORT, MessageFrame(self.run, self.round, sender, 0.0, self.release, self.change))
 
     @classmethod
-    def from_bytes(cls, message: Any) -> Report:
+    def from_bytes(cls, message: object) -> Report:
         """The inverse; refuses anything else."""
         frame, change = _unseal_floats(message, SITE_REPORT)
         if frame.radius != 0:
@@ -205,7 +205,7 @@ class DeviceTask:
         return seal(DEVICE_TASK, MessageFrame(self.protocol, self.round, NOBODY, self.radius, "", self.w))
 
     @classmethod
-    def from_bytes(cls, message: Any) -> DeviceTask:
+    def from_bytes(cls, message: object) -> DeviceTask:
         """The inverse; refuses anything else."""
         frame = unseal(message, DEVICE_TASK)
         if not (np.all(np.isfinite(frame.numbers)) and SMALLEST_RADIUS <= frame.radius <= LARGEST_RADIUS):
@@ -241,7 +241,7 @@ class DeviceReport:
         return seal(DEVICE_REPORT, MessageFrame(self.protocol, self.round, self.identifier, 0.0, "", self.values))
 
     @classmethod
-    def from_bytes(cls, message: Any) -> DeviceReport:
+    def from_bytes(cls, message: object) -> DeviceReport:
         """The inverse; refuses anything else."""
         frame = unseal(message, DEVICE_REPORT)
         if frame.radius != 0 or frame.release:
