@@ -29,7 +29,7 @@ from .judge import judge_ask, judge_fit
 from .laws import LawBroken, check_estimator_privacy, check_solver
 from .lower_bounds import CONFIDENCE
 from .result import AuditResult, LawCheck
-from .runs import AskRuns, FitRuns, sample
+from .runs import AskRuns, FitRuns, sample_runs
 from .subject import Subject, subject_of
 from .trace import sensitivity_trace
 
@@ -189,7 +189,7 @@ def attack(
     ]
     if fits:
         jobs += [FitRuns(subject, *whole.data(present), widths, fits) for present in (True, False)]
-    samples = sample(jobs, processes=processes, seed=seed, on_estimate=on_estimate, on_part=on_part)
+    samples = sample_runs(jobs, processes=processes, seed=seed, on_estimate=on_estimate, on_part=on_part)
     checks = [
         judge_ask(subject, one, *samples[2 * i : 2 * i + 2], confidence=confidence, delta=delta)
         for i, one in enumerate(attacks)

@@ -213,7 +213,7 @@ def receipts(oracle: RecordingOracle) -> list[Receipt]:
 # ------------------------------------------------------------------------------------------------ carrying out
 
 
-def sample(
+def sample_runs(
     jobs: Sequence[AskRuns | FitRuns],
     *,
     processes: int = 1,

@@ -18,7 +18,7 @@ from ...queries.rules import contributions
 from ...rows.hosts import MemoryHost
 from ...rows.records import Records
 from ...rows.single_records import private_targets
-from ..rounds import AnswerClaim, CallbackStore, Participant, Store, device_store
+from ..rounds import AnswerClaim, AnswerStore, CallbackStore, Participant, device_store
 from ..rounds.messages import DeviceReport as Report
 from ..rounds.messages import DeviceTask as Task
 from .protocol import Protocol
@@ -83,7 +83,7 @@ class Device(Participant[Protocol, Task]):
         *,
         epsilon: float,
         delta: float = 0.0,
-        memory: Store | CallbackStore | Callable[[AnswerClaim], bool] | str | Path | None = None,
+        memory: AnswerStore | CallbackStore | Callable[[AnswerClaim], bool] | str | Path | None = None,
         number: int | None = None,
         randomness: Randomness | None = None,
     ) -> None:

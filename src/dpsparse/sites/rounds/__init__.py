@@ -6,7 +6,7 @@ Who is asked, who has answered, and what is remembered of it.
 from .coordinator import Coordinator, ServerState, fitted_model, without_ledger
 from .participant import Participant
 from .protocol import NONCE, MessageError, RunPausedError, RunProtocol, SiteProtocol, SiteSummary, read_facts
-from .stores import AnswerClaim, CallbackStore, FileStore, MemoryStore, Store, device_store
+from .stores import AnswerClaim, AnswerStore, CallbackStore, FileStore, MemoryStore, device_store
 
 __all__ = [
     "NONCE",
@@ -22,7 +22,7 @@ __all__ = [
     "ServerState",
     "SiteProtocol",
     "SiteSummary",
-    "Store",
+    "AnswerStore",
     "device_store",
     "fitted_model",
     "read_facts",

@@ -57,7 +57,7 @@ class AnswerClaim:
     delta: float
 
 
-class Store(ABC):
+class AnswerStore(ABC):
     """Remembers marks, which are durable before anything is answered, and the reports that were given.
 
     A site marks the price of its run and each round that it answers; a device marks each run that
@@ -185,7 +185,7 @@ class Store(ABC):
         self.add(mark)
 
 
-class MemoryStore(Store):
+class MemoryStore(AnswerStore):
     """Remembers as long as this object lives, in the process that made it. For simulations and tests.
 
     Guarantee
@@ -234,7 +234,7 @@ class MemoryStore(Store):
         """Nothing is stored."""
 
 
-class FileStore(Store):
+class FileStore(AnswerStore):
     """Remembers in a file of its own: the answers of one person's device, or the rounds of one run of a site.
 
     Guarantee
@@ -372,14 +372,14 @@ class CallbackStore:
 
 
 def device_store(
-    given: Store | CallbackStore | Callable[[AnswerClaim], bool] | str | Path | None,
-) -> Store | CallbackStore:
+    given: AnswerStore | CallbackStore | Callable[[AnswerClaim], bool] | str | Path | None,
+) -> AnswerStore | CallbackStore:
     """The store of a device from what a user gives: a store, a path, a function, or None for this process."""
     if given is None:
         return MemoryStore()
     if isinstance(given, str | Path):
         return FileStore(given)
-    if isinstance(given, Store | CallbackStore):
+    if isinstance(given, AnswerStore | CallbackStore):
         return given
     if callable(given):
         return CallbackStore(given)
