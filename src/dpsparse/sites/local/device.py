@@ -87,7 +87,7 @@ class Device(Participant[Protocol, Task]):
         number: int | None = None,
         randomness: Randomness | None = None,
     ) -> None:
-        super().__init__(Protocol.from_json(protocol) if isinstance(protocol, str) else protocol, "this device")
+        super().__init__(Protocol.published(protocol), "this device")
         cost = self.protocol.epsilon()
         if not (cost <= epsilon * (1 + 1e-12) and self.protocol.delta <= delta):
             raise PrivacyError(

@@ -22,7 +22,7 @@ from ...oracles.local import LocalNoise
 from ...queries import losses
 from ...queries.kinds import Gradient, RandomizedLabels
 from ...queries.losses import Loss
-from ..rounds.protocol import NONCE, RunProtocol, read_facts
+from ..rounds.protocol import NONCE, RunProtocol, read_facts, storable_loss
 
 #: The facts that devices need.
 SHOWN = ("n_rows", "n_features", "lower", "upper", "row_norm", "shift", "intercept", "target_bound", "scale")
@@ -90,9 +90,6 @@ class Protocol(RunProtocol):
             )
         [ask] = priced.plan.asks
         assert isinstance(ask.rows, OncePerPerson)
-        stored = losses.stored_loss(loss)
-        if stored["loss"] == "Unstored":
-            raise PrivacyError(f"the loss {loss.name!r} was given as functions, which a protocol cannot hold.")
         return cls(
             nonce=secrets.token_hex(16) if nonce is None else nonce,
             rounds=ask.times,
@@ -102,7 +99,7 @@ class Protocol(RunProtocol):
             randomiser=ask.rows.randomiser,
             delta=delta,
             facts={name: to_json(getattr(facts, name)) for name in SHOWN},
-            loss=stored,
+            loss=storable_loss(loss),
             release=release(),
             classes=classes,
             target_center=target_center,

@@ -144,7 +144,7 @@ class NetworkSite(SiteParticipant[NetworkProtocol]):
         trust: str = NOBODY,
         random_state: Seed = None,
     ) -> None:
-        agreed = NetworkProtocol.from_json(protocol) if isinstance(protocol, str) else protocol
+        agreed = NetworkProtocol.published(protocol)
         super().__init__(agreed, name, trust, *LIBRARIES)
         self._gradients = RowGradients(module, LOSSES[self.protocol.loss])
         if tuple(self._gradients.shapes.items()) != self.protocol.shapes:
