@@ -128,13 +128,13 @@ class CanarySet:
 
     def neighbours(self) -> Iterator[tuple[int, int]]:
         """Pairs of datasets that are neighbours; where features are public, those that differ in a label."""
-        last = len(self.choices) - 1
-        if self.choices[last] is None:
-            yield from ((i, last) for i in range(last))
+        records = [record for record in self.choices if record is not None]
+        if len(records) < len(self.choices):
+            yield from ((i, len(records)) for i in range(len(records)))
             return
-        for i, first in enumerate(self.choices):
-            for j, second in enumerate(self.choices[:i]):
-                if not self._labels_only or np.array_equal(first[0], second[0]):  # type: ignore[index]
+        for i, first in enumerate(records):
+            for j, second in enumerate(records[:i]):
+                if not self._labels_only or np.array_equal(first[0], second[0]):
                     yield i, j
 
 

@@ -81,7 +81,7 @@ class AnswerStore(ABC):
         """A report; None if it was not kept."""
 
     @abstractmethod
-    def alone(self) -> AbstractContextManager[None]:
+    def alone(self) -> AbstractContextManager[object]:
         """Nobody else who shares this store is inside at the same time."""
 
     @abstractmethod
@@ -222,9 +222,9 @@ class MemoryStore(AnswerStore):
         """A report that was kept."""
         return self._reports.get(number)
 
-    def alone(self) -> AbstractContextManager[None]:
+    def alone(self) -> AbstractContextManager[object]:
         """One thread at a time."""
-        return self._alone  # type: ignore[return-value]
+        return self._alone
 
     def key(self, *, new: bool) -> bytes:
         """As long as this object lives."""
