@@ -47,15 +47,7 @@ def registry_entry(report: Report) -> dict[str, Any]:
                 "access_type": "Non-interactive",
                 "access_type_details": "The model file is published; everything in it was computed from noisy answers.",
             },
-            "implementation": {
-                "preprocessing_and_hyperparameter_tuning": "; ".join(said.notes),
-                "mechanisms": _mechanisms(said),
-                "composition": said.accountant,
-                "post_processing": "Coefficients and predictions are computed from the noisy answers alone.",
-                "justification": "",
-                "utility": "",
-                "additional_information": ", ".join(f"{name} {version}" for name, version in said.versions.items()),
-            },
+            "implementation": _implementation(said),
             "administrative": {"evidence_sources": {}, "status": "Draft", "registry_authors": [""], "tier": ""},
         },
     }
@@ -78,6 +70,18 @@ def _guarantee(said: Statement, about_bounds: str) -> dict[str, Any]:
             "privacy_parameters": {"epsilon": said.epsilon} | ({} if pure else {"delta": said.delta}),
             "privacy_parameters_details": f"{paragraph(said)} {other_words(said)}",
         },
+    }
+
+
+def _implementation(said: Statement) -> dict[str, str]:
+    return {
+        "preprocessing_and_hyperparameter_tuning": "; ".join(said.notes),
+        "mechanisms": _mechanisms(said),
+        "composition": said.accountant,
+        "post_processing": "Coefficients and predictions are computed from the noisy answers alone.",
+        "justification": "",
+        "utility": "",
+        "additional_information": ", ".join(f"{name} {version}" for name, version in said.versions.items()),
     }
 
 

@@ -129,10 +129,7 @@ class PlanSummary(Printed):
                 for f in fields(prepared.solver)  # type: ignore[arg-type]
             },
             asks=planned_asks(prepared.plan, prepared.of_one_model),
-            epsilon=None if priced is None else draft.epsilon,
-            delta=None if priced is None else draft.delta,
-            rho=None if priced is None else draft.rho,
-            mu=None if priced is None else draft.mu,
+            **{name: None if priced is None else getattr(draft, name) for name in ("epsilon", "delta", "rho", "mu")},
             accountant=draft.accountant,
             adjacency=draft.adjacency,
             unit=draft.unit,
