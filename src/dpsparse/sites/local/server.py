@@ -20,7 +20,7 @@ from ...core.sealed_files import SealedKind
 from ...core.statement import Receipt
 from ...estimators.input_checks import refuse_named_unit
 from ...estimators.linear import SparseLinear
-from ...fitting import FitRequest, Shape, plan_fit, rescaled_rows
+from ...fitting import Shape, plan_fit, rescaled_rows
 from ...fitting.drawn import Drawn
 from ...fitting.shapes import refuse_shapes
 from ...fitting.statement import DEVICES, complete, draft_fit
@@ -186,27 +186,19 @@ class Server(Coordinator[Protocol, Report, SparseLinear]):
         self._estimator = without_ledger(estimator)
         request = self._estimator.request()
         refuse_class_weight(request)
-        classes = _two_classes(request)
+        if request.classifies and (request.classes is None or request.classes.size != 2):
+            raise ValueError("a server needs the two classes declared: classes=[...].")
         self._prepared = plan_fit(request, Shape(n_rows=n_people, n_features=n_features))
         refuse_shapes(self._prepared.request)
         if self._prepared.priced is None or not self._prepared.plan.local:
             raise PrivacyError("devices answer recipes of the local model only, such as recipe='ldp_iht'.")
-        self._loss = request.loss
+        self._loss = self._prepared.loss
         self._terms = LocalNoise(self._prepared.priced, self._prepared.facts, self._loss.classes)
         given = np.asarray(features) if features is not None else np.zeros(0)
         if self._prepared.plan.labels_only and given.shape != (n_people, n_features):
             raise ValueError(f"label privacy needs the public features, of shape ({n_people}, {n_features}).")
         self._features = given.astype(float) if self._prepared.plan.labels_only else np.zeros((0, n_features))
-        protocol = Protocol.of(
-            self._prepared.priced,
-            self._prepared.facts,
-            self._loss,
-            self._prepared.delta,
-            classes,
-            request.target_center,
-            nonce=nonce,
-        )
-        super().__init__(protocol, "devices", least=1)
+        super().__init__(Protocol.of(self._prepared, nonce=nonce), "devices", least=1)
         self._seen: set[bytes] = set()
         self._answers: list[Vector] = []
         self._receipts: list[Receipt] = []
@@ -369,15 +361,6 @@ class Server(Coordinator[Protocol, Report, SparseLinear]):
                 draft_fit(self._prepared, (DEVICES,), secure=True), [Drawn(self._receipts, self._terms.priced)]
             )
             return fitted_model(self._estimator, self._prepared, [self._found], statement)
-
-
-def _two_classes(request: FitRequest) -> tuple[bool | int | float | str, ...] | None:
-    """The declared classes of a classifier, as plain values."""
-    if not request.classifies:
-        return None
-    if request.classes is None or request.classes.size != 2:
-        raise ValueError("a server needs the two classes declared: classes=[...].")
-    return tuple(request.classes.tolist())
 
 
 class Open(Exception):
