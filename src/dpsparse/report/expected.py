@@ -13,7 +13,7 @@ from ..core import Statement
 from ..estimators.linear import SparseLinear
 from ..fitting import Shape, models_of, plan_fit
 from .pictures import Axis, Canvas, Line, Picture
-from .planner.forecast import ErrorBand, Forecast
+from .planner.forecast import Forecast
 from .planner.summary import PlanSummary
 
 if TYPE_CHECKING:
@@ -70,13 +70,13 @@ def what_if(planned: Planned | None) -> tuple[WhatIf, ...]:
     """Typical test errors at other budgets and numbers of rows, from the planner's formulas."""
     if planned is None or planned.summary.outlook is None or planned.summary.error is None:
         return ()
-    summary, constant = planned.summary, planned.summary.error.constant
+    outlook, constant = planned.summary.outlook, planned.summary.error.constant
     found = []
     for multiple in MULTIPLES:
-        count = max(1, round(multiple * summary.n_rows))
-        bands = [_band(summary, count, epsilon) for epsilon in EPSILONS]
-        cells = tuple(Cell(None, "") if b is None else Cell(b.typical, _worth(b.typical, constant)) for b in bands)
-        found.append(WhatIf(count, multiple == 1.0, cells))
+        count = max(1, round(multiple * planned.summary.n_rows))
+        errors = [outlook.error(count, epsilon) for epsilon in EPSILONS]
+        typical = [None if error is None else error.test.typical for error in errors]
+        found.append(WhatIf(count, multiple == 1.0, tuple(Cell(v, _worth(v, constant)) for v in typical)))
     return tuple(found)
 
 
@@ -93,15 +93,12 @@ def needed(planned: Planned | None, statement: Statement) -> dict[str, str]:
     }
 
 
-def _worth(error: float, constant: float) -> str:
+def _worth(error: float | None, constant: float) -> str:
+    if error is None:
+        return ""
     if error <= PLANNER.useful * constant:
         return "useful"
     return "hopeless" if error > PLANNER.hopeless * constant else "borderline"
-
-
-def _band(summary: PlanSummary, rows: int, epsilon: float) -> ErrorBand | None:
-    found = None if summary.outlook is None else summary.outlook.error(rows, epsilon)
-    return None if found is None else found.test
 
 
 def error_line(outlook: Forecast, rows: int | None, epsilons: Sequence[float], label: str) -> Line | None:

@@ -91,17 +91,6 @@ def ledger_page(ledger: Ledger) -> str:
         return render("ledger.html", {"verified": None, "problem": str(error), "identity": "", "datasets": []})
     datasets: list[dict[str, Any]] = []
     for name in ledger.datasets():
-        entries = [
-            {
-                "number": entry.number,
-                "label": entry.label,
-                "time": entry.time,
-                "status": entry.status,
-                "run": entry.run_id,
-                "epsilon": entry.epsilon(max(ledger.total(name).delta, 0.0)),
-            }
-            for entry in ledger.entries(name)
-        ]
         total, spent = ledger.total(name), ledger.spent(name)
         datasets.append(
             {
@@ -111,7 +100,7 @@ def ledger_page(ledger: Ledger) -> str:
                 "spent": spent,
                 "remaining": ledger.remaining(name),
                 "part": min(1.0, spent.epsilon / total.epsilon) if total.epsilon else 1.0,
-                "entries": entries,
+                "entries": [(entry, entry.epsilon(max(total.delta, 0.0))) for entry in ledger.entries(name)],
             }
         )
     values = {"verified": verified, "problem": problem, "identity": ledger.identity(), "datasets": datasets}
