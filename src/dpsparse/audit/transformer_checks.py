@@ -11,7 +11,6 @@ from private ones would pass.
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..io.scikit import BaseEstimator, clone
+from ..rows.records import suppress_messages
 
 #: Numbers of rows in a company.
 SIZES = (2, 7, 64, 1_025)
@@ -87,8 +87,7 @@ class _Trial:
         """
         rng = np.random.default_rng(SEED)
         known = draw(ALONE, rng)
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
+        with suppress_messages():
             try:
                 together = _made(self.step, known, rng, self.fitted)
             except Exception:  # made for rows of another kind
@@ -189,8 +188,7 @@ def _same_bits(step: BaseEstimator, draw: Draw, fitted: bool, sizes: tuple[int, 
     """Whether rows have the same bits in companies of these sizes, in any place; alone, too, where the sizes differ."""
     rng = np.random.default_rng(SEED)
     known, companies = draw(ALONE, rng), [draw(size, rng) for size in sizes]
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    with suppress_messages():
         try:
             made = step if fitted else clone(step).fit(known, rng.integers(0, 2, ALONE))
             found = (
