@@ -61,11 +61,10 @@ class Response:
 
     def moved(self, other: Response) -> float:
         """How far two answers are apart, in units of what is stated."""
-        change = self.total - other.total
-        if self.scores:  # rounded last, as what is stated is
-            return float(np.ptp(change) * self.unit) / self.stated if change.size else 0.0
-        apart = np.abs(change * self.unit)
-        return float(np.sum(apart) if self.l1 else np.linalg.norm(apart)) / self.stated
+        change = (self.total - other.total) * self.unit
+        if self.scores:
+            return float(np.ptp(change)) / self.stated if change.size else 0.0
+        return float(np.sum(np.abs(change)) if self.l1 else np.linalg.norm(change)) / self.stated
 
     def entry_moved(self, other: Response) -> float:
         """How far a single number is apart at most, in units of what is stated for it."""
@@ -160,13 +159,12 @@ def respond(question: Query, held: SyntheticWorld, noise: Noise) -> Response:
         found = ridge_minimum(exact_charge(question, host), host.shards, loss, spec.tolerance)
         return Response(found, spec.sensitivity, scores=False)
     if isinstance(question, Select):
-        of, free = respond(question.of, held, Noise.GAUSSIAN), host.facts.free
-        scores = scores_of(question.score, of.values, free)
+        sums, free, n = respond(question.of, held, Noise.GAUSSIAN), host.facts.free, host.facts.n_rows
+        scores = scores_of(question.score, sums.values / n, free)
         if question.excluded is not None:
             scores = np.delete(scores, question.excluded)
-        stated = score_sensitivity(question.score, measure(question.of, host.lattice).reach, relation, free)
-        part = 1 / host.facts.n_rows
-        return Response(scores, stated * part, True, unit=part)
+        reach = measure(question.of, host.lattice).reach
+        return Response(scores, score_sensitivity(question.score, reach, relation, free) / n, scores=True)
     measured, l1 = measure(question, host.lattice), noise is Noise.LAPLACE
     stated = measured.reach.l1(relation) if l1 else measured.reach.l2(relation)
     total = host.total(exact_charge(question, host), loss)

@@ -82,7 +82,7 @@ def subject_of(
 
 
 #: Arguments of an estimator that an audit does not take over. What intervals and counts ask beside the model, no attack
-#: runs: it tells the model's answers apart. Each synthetic record is one row.
+#: runs: it distinguishes datasets by the model's answers. Each synthetic record is one row.
 LEFT_OUT = {
     **dict.fromkeys(("budget", "random_state", "ledger", "dataset", "label", "run_id", "resume", "unit"), None),
     **dict.fromkeys(("check_bounds", "check_cells", "intervals"), None),
