@@ -19,7 +19,7 @@ from sklearn.datasets import load_digits
 from dpsparse.neural import paper_cnn, sparse_start
 from dpsparse.ops import hard_threshold
 from dpsparse.sites.neural.gradients import UNITS, RowGradients
-from dpsparse.sites.neural.targets import LOSSES
+from dpsparse.sites.neural.oracle import LOSSES
 
 from .federated_mnist import SITES, partition
 

@@ -53,10 +53,10 @@ def test_control_half_of_the_sensitivity_is_caught(monkeypatch):
 
 
 def test_control_half_of_the_range_of_scores_is_caught(monkeypatch):
-    from dpsparse.audit import trace as trace_module
+    from dpsparse.audit import responses
 
     ordinary = scores_module.score_sensitivity
-    monkeypatch.setattr(trace_module, "score_sensitivity", lambda *arguments: ordinary(*arguments) / 2)
+    monkeypatch.setattr(responses, "score_sensitivity", lambda *arguments: ordinary(*arguments) / 2)
     with pytest.raises(audit.LawBroken, match="Select moved"):
         trace("peel")
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpsparse import SparseClassifier, SparseRegressor, audit, recipes
-from dpsparse.audit.attack import plan_attacks
+from dpsparse.audit.canaries import plan_attacks
 from dpsparse.audit.subject import subject_of
 from dpsparse.core import Ask, Noise, Plan
 from dpsparse.core.facts import Clip, Facts, Target

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from dpsparse.cli import main
 from dpsparse.core import DataError
 from dpsparse.recipes import registry
-from dpsparse.report.bench import Cell, Results, StudyClaim, run_study, runner
+from dpsparse.report.bench import Cell, Results, StudyClaim, results, run_study
 from dpsparse.report.bench.own import register_file
 from dpsparse.report.bench.results import allowance
 
@@ -264,7 +264,7 @@ def test_a_study_that_is_stopped_drops_the_runs_that_wait(tmp_path, monkeypatch)
     def stop(done, of):
         raise TimeoutError
 
-    monkeypatch.setattr(runner, "ProcessPoolExecutor", lambda count, context, **given: ThreadPoolExecutor(1))
+    monkeypatch.setattr(results, "ProcessPoolExecutor", lambda count, context, **given: ThreadPoolExecutor(1))
     with pytest.raises(TimeoutError):
         run_study(Slow(), tmp_path / "slow.jsonl", processes=2, tell=stop)
     assert len(begun) < 20
@@ -310,9 +310,9 @@ def test_a_file_without_a_recipe_or_with_an_error_is_refused(tmp_path):
 
 def test_cells_on_the_same_data_are_run_by_one_process_and_all_are_kept_busy():
     cells = [Cell("a" if k % 3 else "b", f"m{m}", 1.0, k) for k in range(12) for m in range(50)]
-    groups = list(runner._groups(cells, 2))
+    groups = list(results._groups(cells, 2))
     assert [cell for group in groups for cell in group] == cells
     assert all(len({(cell.data, cell.seed) for cell in group}) == 1 for group in groups)
-    assert max(len(group) for group in groups) == runner.TOGETHER
-    few = list(runner._groups(cells[:10], 4))
+    assert max(len(group) for group in groups) == results.TOGETHER
+    few = list(results._groups(cells[:10], 4))
     assert [len(group) for group in few] == [1] * 10

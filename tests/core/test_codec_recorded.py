@@ -26,8 +26,8 @@ from dpsparse.estimators.intervals import Intervals
 from dpsparse.estimators.model_schema import model_digest
 from dpsparse.ledger.state import State
 from dpsparse.sites.federated.certificate import Certificate
+from dpsparse.sites.federated.coordinator import Saved as FederatedServer
 from dpsparse.sites.federated.protocol import Protocol as FederatedProtocol
-from dpsparse.sites.federated.saved import Saved as FederatedServer
 from dpsparse.sites.local.protocol import Protocol as LocalProtocol
 from dpsparse.sites.local.server import Saved as LocalServer
 from dpsparse.sites.rounds.stores import AnswerClaim
@@ -99,7 +99,7 @@ FORMS = {
     "search": MODEL,
 }
 if find_spec("torch"):
-    from dpsparse.sites.neural.protocol import NetworkProtocol
+    from dpsparse.sites.neural.federation import NetworkProtocol
 
     FORMS["protocol_network"] = document(NetworkProtocol)
 else:

@@ -13,7 +13,7 @@ from dpsparse.core import DataError, PrivacyError
 from dpsparse.core.errors import RunRepeatedError
 from dpsparse.federated import FileStore, Grid, Server, Site, Task
 from dpsparse.ledger import Reservation
-from dpsparse.sites.federated.saved import Saved
+from dpsparse.sites.federated.coordinator import Saved
 from truth.sites import TRUTH, DPFedGDHT, estimator, join, rows
 
 #: One process stands for server and sites; whoever is killed is made again from what is on the disk.

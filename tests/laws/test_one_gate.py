@@ -478,7 +478,7 @@ def test_nobody_else_in_the_sources_makes_charges_or_takes_a_sample_of_rows():
         "Charge": {"gate.py"},
         "PoissonSample": {"gate.py", "client_updates.py", "sampling.py"},
         # of audits, whose rows are synthetic, and of marks of rows, which are values of a keyed hash
-        "exact_charge": {"responses.py", "trace.py", "tape.py"},
+        "exact_charge": {"responses.py", "tape.py"},
     }
 
 

@@ -17,7 +17,7 @@ from dpsparse import Budget, NoisyCount, SparseClassifier, SparseRegressor, make
 from dpsparse.core.attacker import attacker_success, least_missed
 from dpsparse.core.curves import ORDERS, gaussian_epsilon, renyi_epsilon
 from dpsparse.fitting.statement import LOOSEST_MU, draft_fit, in_other_words
-from dpsparse.report.content import tradeoff
+from dpsparse.report.attacker import tradeoff
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpsparse.core.HopelessFitWarning")
 

@@ -10,8 +10,7 @@ from dpsparse.core import Budget
 from dpsparse.core.mechanisms import lattice_gaussian
 from dpsparse.sites.neural import oracle as oracles
 from dpsparse.sites.neural.gradients import RowGradients
-from dpsparse.sites.neural.oracle import NetworkOracle, gradients_plan
-from dpsparse.sites.neural.targets import LOSSES, private_rows
+from dpsparse.sites.neural.oracle import LOSSES, NetworkOracle, gradients_plan, private_rows
 from truth.audit import Stream, mu_lower
 from truth.networks import images, small
 

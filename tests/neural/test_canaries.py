@@ -21,7 +21,7 @@ from dpsparse.core.mechanisms import lattice_gaussian  # noqa: E402
 from dpsparse.neural import SparseNetwork, paper_cnn  # noqa: E402
 from dpsparse.sites.neural import oracle  # noqa: E402
 from dpsparse.sites.neural.gradients import UNITS, RowGradients  # noqa: E402
-from dpsparse.sites.neural.targets import LOSSES  # noqa: E402
+from dpsparse.sites.neural.oracle import LOSSES  # noqa: E402
 
 pytestmark = pytest.mark.slow
 FITS, CANARIES, ROWS, CLIP, DELTA = 40, 40, 50, 1e-3, 1e-5

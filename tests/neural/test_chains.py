@@ -13,7 +13,7 @@ from torch.nn.utils import parametrizations  # noqa: E402
 from dpsparse.neural import paper_cnn, sparse_start  # noqa: E402
 from dpsparse.sites.neural.gradients import CHUNK, UNITS, RowGradients  # noqa: E402
 from dpsparse.sites.neural.layers import chain_of  # noqa: E402
-from dpsparse.sites.neural.targets import LOSSES, example_target  # noqa: E402
+from dpsparse.sites.neural.oracle import LOSSES, example_target  # noqa: E402
 from truth.networks import small  # noqa: E402
 
 CROSS = LOSSES["cross_entropy"]

@@ -16,8 +16,7 @@ from dpsparse.core.errors import ModelEditedError  # noqa: E402
 from dpsparse.neural import SparseNetwork, paper_cnn, sparse_start  # noqa: E402
 from dpsparse.ops import hard_threshold  # noqa: E402
 from dpsparse.sites.neural.gradients import UNITS, RowGradients  # noqa: E402
-from dpsparse.sites.neural.oracle import NetworkOracle, gradients_plan  # noqa: E402
-from dpsparse.sites.neural.targets import LOSSES, example_target, private_rows  # noqa: E402
+from dpsparse.sites.neural.oracle import LOSSES, NetworkOracle, example_target, gradients_plan, private_rows  # noqa: E402  # noqa: E402
 from truth.audit import Stream  # noqa: E402
 from truth.networks import images, network, small, tensors  # noqa: E402
 

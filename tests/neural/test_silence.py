@@ -10,7 +10,7 @@ from torch import nn  # noqa: E402
 from dpsparse.core import PrivacyError  # noqa: E402
 from dpsparse.neural import NetworkProtocol, NetworkServer, NetworkSite, SparseNetwork  # noqa: E402
 from dpsparse.sites.neural.gradients import RowGradients  # noqa: E402
-from dpsparse.sites.neural.targets import LOSSES, example_target, private_rows  # noqa: E402
+from dpsparse.sites.neural.oracle import LOSSES, example_target, private_rows  # noqa: E402
 from truth.networks import images, network, small  # noqa: E402
 
 CROSS = LOSSES["cross_entropy"]

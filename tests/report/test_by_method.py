@@ -5,7 +5,7 @@ import pytest
 
 from dpsparse import PrivateSearch, SparseClassifier, SparseRegressor, make_private_pipeline
 from dpsparse.estimators.steps import PublicScaler
-from dpsparse.report.content import tradeoff
+from dpsparse.report.attacker import tradeoff
 
 pytest.importorskip("matplotlib")
 from matplotlib import pyplot

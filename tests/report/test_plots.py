@@ -29,7 +29,7 @@ RESULTS = Results(
 
 
 def test_errors_by_epsilon_draws_means_grids_at_their_best_and_level_lines(tmp_path):
-    [panel] = figures.curves.error_panels(RESULTS, "error")
+    [panel] = figures.error_panels(RESULTS, "error")
     lines = {line.label: line for line in panel.lines}
     assert (lines["a"].x, lines["a"].y) == ((1.0, 2.0), (1.5, 0.75))
     assert lines["b, best of grid"].y == (2.0,)
@@ -47,10 +47,10 @@ def test_supports_are_those_of_the_point_with_the_smallest_error():
         for s in (0, 1)
         for at in (1.0, 2.0)
     }
-    [panel] = figures.curves.error_panels(Results("toy", grid), "recall", by="relative error")
+    [panel] = figures.error_panels(Results("toy", grid), "recall", by="relative error")
     assert panel.lines[0].y == (0.5,)
     worse = {cell: {**found, "relative error": -found["relative error"]} for cell, found in grid.items()}
-    [panel] = figures.curves.error_panels(Results("toy", worse), "recall", by="relative error")
+    [panel] = figures.error_panels(Results("toy", worse), "recall", by="relative error")
     assert panel.lines[0].y == (1.0,)
 
 

@@ -17,7 +17,8 @@ from dpsparse.cli import main
 from dpsparse.core import DataError
 from dpsparse.estimators.steps import PublicScaler
 from dpsparse.report import report_of, report_of_file
-from dpsparse.report.content import MEASURED, belief, tradeoff
+from dpsparse.report.attacker import belief, tradeoff
+from dpsparse.report.content import MEASURED
 from dpsparse.report.verdict import Status
 from dpsparse.tables import Column, Dictionary, TableEncoder
 from report.pages import QUICK, X, Y, check_page, first_screen, fitted

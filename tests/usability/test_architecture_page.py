@@ -1,5 +1,6 @@
 """docs/architecture.md describes the code: the steps of a fit, the order within one answer, the packages."""
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -73,6 +74,12 @@ def test_the_table_lists_every_package_once():
     packages = sorted(path.parent.name for path in source.glob("*/__init__.py"))
     assert sorted(PACKAGE.findall(section("The 15 packages"))) == packages
     assert len(packages) == 15
+
+
+def test_the_page_says_what_each_tier_that_is_counted_is_for():
+    counted = json.loads((PAGE.parents[1] / "tools" / "tiers.json").read_text())
+    said = re.findall(r"^\| ([\w-]+) \| .+ \| .+ \|$", section("The 15 packages"), re.MULTILINE)
+    assert {name.replace("-", "") for name in said} - {"package", "tier"} == set(counted)
 
 
 def test_control_two_steps_that_change_places_are_noticed(calls):

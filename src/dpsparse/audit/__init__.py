@@ -1,7 +1,6 @@
 """Audits: what would catch us."""
 
-from .attack import attack
-from .examine import examine, recomputed_epsilon
+from .examine import attack, examine, recomputed_epsilon
 from .judge import Claim
 from .laws import LawBroken, check_estimator_privacy, check_loss, check_solver
 from .lower_bounds import LowerBound, event, log_odds_shift, two_worlds

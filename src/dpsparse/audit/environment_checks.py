@@ -21,8 +21,9 @@ class KnownStep:
     advice: str
 
 
-def _leak(cause: str, advice: str) -> KnownStep:
-    return KnownStep("leak", cause, advice)
+def _by_name(severity: str, *entries: tuple[str, str, str]) -> dict[str, KnownStep]:
+    """What is known about each class, from their names with spaces between them, the cause and the advice."""
+    return {name: KnownStep(severity, cause, advice) for names, cause, advice in entries for name in names.split()}
 
 
 _SCALE = (
@@ -30,103 +31,71 @@ _SCALE = (
     "dpsparse.RowNormalizer (each row by itself)."
 )
 _SELECT = "Let the model select: it is sparse, and its selection is paid for. Or choose columns by a public rule."
-_REDUCE = (
-    "Use a map that does not look at the data, such as a random projection, or directions learned from public data."
-)
 
 #: Transformers that learn something from the rows.
-LEARNS: dict[str, KnownStep] = {
-    **dict.fromkeys(
-        ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler"),
-        _leak("learns the location and scale of every column from all rows", _SCALE),
+LEARNS = _by_name(
+    "leak",
+    (
+        "StandardScaler MinMaxScaler MaxAbsScaler RobustScaler",
+        "learns the location and scale of every column from all rows",
+        _SCALE,
     ),
-    **dict.fromkeys(
-        ("QuantileTransformer", "PowerTransformer", "KBinsDiscretizer", "SplineTransformer"),
-        _leak(
-            "learns the distribution of every column from all rows", _SCALE + " Give bins or knots as public numbers."
-        ),
+    (
+        "QuantileTransformer PowerTransformer KBinsDiscretizer SplineTransformer",
+        "learns the distribution of every column from all rows",
+        _SCALE + " Give bins or knots as public numbers.",
     ),
-    **dict.fromkeys(
-        (
-            "PCA",
-            "IncrementalPCA",
-            "KernelPCA",
-            "SparsePCA",
-            "TruncatedSVD",
-            "NMF",
-            "FastICA",
-            "FactorAnalysis",
-            "LatentDirichletAllocation",
-            "PLSRegression",
-            "LinearDiscriminantAnalysis",
-            "Nystroem",
-            "KMeans",
-            "FeatureAgglomeration",
-        ),
-        _leak("learns directions or clusters from all rows", _REDUCE),
+    (
+        "PCA IncrementalPCA KernelPCA SparsePCA TruncatedSVD NMF FastICA FactorAnalysis LatentDirichletAllocation "
+        "PLSRegression LinearDiscriminantAnalysis Nystroem KMeans FeatureAgglomeration",
+        "learns directions or clusters from all rows",
+        "Use a map that does not look at the data, such as a random projection, or directions learned from public "
+        "data.",
     ),
-    **dict.fromkeys(
-        (
-            "SelectKBest",
-            "SelectPercentile",
-            "SelectFpr",
-            "SelectFdr",
-            "SelectFwe",
-            "GenericUnivariateSelect",
-            "SequentialFeatureSelector",
-            "RFECV",
-        ),
-        _leak("chooses columns by looking at all rows and their targets", _SELECT),
+    (
+        "SelectKBest SelectPercentile SelectFpr SelectFdr SelectFwe GenericUnivariateSelect SequentialFeatureSelector "
+        "RFECV",
+        "chooses columns by looking at all rows and their targets",
+        _SELECT,
     ),
-    "VarianceThreshold": _leak("drops columns by looking at all rows", _SELECT),
-    "CountVectorizer": _leak(
+    ("VarianceThreshold", "drops columns by looking at all rows", _SELECT),
+    (
+        "CountVectorizer",
         "learns its vocabulary from all rows: a word that one person used becomes a column",
         "Use HashingVectorizer, or give a public vocabulary=.",
     ),
-    "TfidfVectorizer": _leak(
+    (
+        "TfidfVectorizer",
         "learns its vocabulary and the frequency of every word from all rows",
         "Use HashingVectorizer, or give a public vocabulary= and use_idf=False.",
     ),
-    "TfidfTransformer": _leak("learns the frequency of every word from all rows", "Use use_idf=False."),
-    "DictVectorizer": _leak("learns its columns from all rows", "Use FeatureHasher."),
-    **dict.fromkeys(
-        ("OneHotEncoder", "OrdinalEncoder"),
-        _leak("learns the categories from all rows: a category of one person becomes a column", "Give categories=."),
+    ("TfidfTransformer", "learns the frequency of every word from all rows", "Use use_idf=False."),
+    ("DictVectorizer", "learns its columns from all rows", "Use FeatureHasher."),
+    (
+        "OneHotEncoder OrdinalEncoder",
+        "learns the categories from all rows: a category of one person becomes a column",
+        "Give categories=.",
     ),
-    "TargetEncoder": _leak(
-        "replaces categories by means of the targets of all rows", "Use OneHotEncoder(categories=...)."
+    ("TargetEncoder", "replaces categories by means of the targets of all rows", "Use OneHotEncoder(categories=...)."),
+    (
+        "SimpleImputer KNNImputer IterativeImputer",
+        "fills gaps with values learned from all rows, or drops columns that are empty",
+        'Use SimpleImputer(strategy="constant", keep_empty_features=True) with a public fill_value.',
     ),
-    **dict.fromkeys(
-        ("SimpleImputer", "KNNImputer", "IterativeImputer"),
-        _leak(
-            "fills gaps with values learned from all rows, or drops columns that are empty",
-            'Use SimpleImputer(strategy="constant", keep_empty_features=True) with a public fill_value.',
-        ),
+    ("MissingIndicator", "keeps the columns that have gaps in some row", 'Use features="all".'),
+    ("RBFSampler", "takes its width from all rows", "Give gamma as a number."),
+    (
+        "GaussianRandomProjection SparseRandomProjection",
+        "takes the number of its columns from the number of rows, which may be private",
+        "Give n_components as a number.",
     ),
-    "MissingIndicator": _leak("keeps the columns that have gaps in some row", 'Use features="all".'),
-    "RBFSampler": _leak("takes its width from all rows", "Give gamma as a number."),
-    **dict.fromkeys(
-        ("GaussianRandomProjection", "SparseRandomProjection"),
-        _leak(
-            "takes the number of its columns from the number of rows, which may be private",
-            "Give n_components as a number.",
-        ),
-    ),
-}
+)
 
 #: Transformers that learn nothing from the values of rows.
 HARMLESS = frozenset(
     (
-        "Normalizer",
-        "Binarizer",
-        "FunctionTransformer",
-        "HashingVectorizer",
-        "FeatureHasher",
-        "PolynomialFeatures",
-        "PolynomialCountSketch",
-        "SkewedChi2Sampler",
-        "AdditiveChi2Sampler",
-        "FrozenEstimator",
+        *("Normalizer", "Binarizer", "FunctionTransformer", "HashingVectorizer", "FeatureHasher", "FrozenEstimator"),
+        *("PolynomialFeatures", "PolynomialCountSketch", "SkewedChi2Sampler", "AdditiveChi2Sampler"),
     )
 )
 
@@ -150,51 +119,35 @@ UNLESS: dict[str, Callable[[dict[str, object]], bool]] = {
     "SparseRandomProjection": lambda p: _given(p["n_components"]),
 }
 
-_SEARCH = "Use dpsparse.PrivateSearch: its statement covers the whole search."
 _MANY = "Fit one model with the whole budget; SparseClassifier takes several classes itself."
 
 #: Wrappers around a model, and what is wrong with them.
-WRAPPERS: dict[str, KnownStep] = {
-    **dict.fromkeys(
-        ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV"),
-        _leak("fits many models, each of which costs, and publishes the one with the best exact score", _SEARCH),
+WRAPPERS = _by_name(
+    "leak",
+    (
+        "GridSearchCV RandomizedSearchCV HalvingGridSearchCV HalvingRandomSearchCV",
+        "fits many models, each of which costs, and publishes the one with the best exact score",
+        "Use dpsparse.PrivateSearch: its statement covers the whole search.",
     ),
-    "TunedThresholdClassifierCV": _leak(
-        "chooses a threshold by exact scores of the rows", "Use FixedThresholdClassifier."
+    ("TunedThresholdClassifierCV", "chooses a threshold by exact scores of the rows", "Use FixedThresholdClassifier."),
+    (
+        "CalibratedClassifierCV",
+        "fits a calibration to exact margins of the rows",
+        "Calibrate on public rows, with a FrozenEstimator inside.",
     ),
-    "CalibratedClassifierCV": _leak(
-        "fits a calibration to exact margins of the rows", "Calibrate on public rows, with a FrozenEstimator inside."
+    ("StackingClassifier StackingRegressor", "fits a second model to exact predictions for the rows", _MANY),
+    ("AdaBoostClassifier AdaBoostRegressor", "weights rows by how well they were predicted, exactly", _MANY),
+) | _by_name(
+    "cost",
+    (
+        "BaggingClassifier BaggingRegressor VotingClassifier VotingRegressor OneVsRestClassifier OneVsOneClassifier "
+        "OutputCodeClassifier MultiOutputClassifier MultiOutputRegressor ClassifierChain RegressorChain RFE",
+        "fits several private models, and the statement of each is about that one only: costs add up",
+        _MANY,
     ),
-    **dict.fromkeys(
-        ("StackingClassifier", "StackingRegressor"),
-        _leak("fits a second model to exact predictions for the rows", _MANY),
-    ),
-    **dict.fromkeys(
-        ("AdaBoostClassifier", "AdaBoostRegressor"),
-        _leak("weights rows by how well they were predicted, exactly", _MANY),
-    ),
-    **dict.fromkeys(
-        (
-            "BaggingClassifier",
-            "BaggingRegressor",
-            "VotingClassifier",
-            "VotingRegressor",
-            "OneVsRestClassifier",
-            "OneVsOneClassifier",
-            "OutputCodeClassifier",
-            "MultiOutputClassifier",
-            "MultiOutputRegressor",
-            "ClassifierChain",
-            "RegressorChain",
-            "RFE",
-        ),
-        KnownStep(
-            "cost", "fits several private models, and the statement of each is about that one only: costs add up", _MANY
-        ),
-    ),
-    "SelectFromModel": KnownStep(
-        "cost",
+    (
+        "SelectFromModel",
         "fits a private model to select columns, beside the one that is used: their costs add up",
         "Use one model: it is sparse itself.",
     ),
-}
+)

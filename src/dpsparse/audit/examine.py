@@ -1,24 +1,35 @@
-"""Everything an audit can say about a recipe or a model: laws, trace, second opinion, and attacks."""
+"""Everything an audit can say about a recipe or a model: laws, trace, second opinion, and attacks.
+
+*Attacks* are black boxes: two worlds, many runs, and what distinguishes them. For every ask of a plan a pair of
+neighbouring datasets is built that its query distinguishes as well as it can (`canaries`). The query is then asked
+many times in both worlds through the real oracle, priced alone and generously (constants do not depend on the budget,
+and large budgets show small errors soonest). The whole fit is attacked too, through everything that its oracle said
+and through the model alone. Every attack ends in a `LowerBound` and its comparison with the whole claimed curve.
+"""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from ..accounting.random_stopping import RANDOM_STOPPING
 from ..core import Noise, PrivacyError, Statement
-from ..core.facts import Vector
+from ..core.checks import whole as whole_number
+from ..core.facts import Facts, Vector
 from ..core.words import one_of_many
 from ..estimators.linear import SparseLinear
 from ..fitting.statement import plan_caveats
-from .attack import attack
+from ..queries.losses import Loss
+from .canaries import AskAttack, plan_attacks
+from .judge import judge_ask, judge_fit
 from .laws import LawBroken, check_estimator_privacy, check_solver
 from .lower_bounds import CONFIDENCE
 from .result import AuditResult, LawCheck
+from .runs import AskRuns, FitRuns, sample_runs
 from .subject import Subject, subject_of
 from .trace import sensitivity_trace
 
@@ -105,6 +116,112 @@ def _local_epsilon(statement: Statement) -> float:
     return float(losses.from_gaussian_mechanism(1 / mu).get_epsilon_for_delta(statement.delta))
 
 
+# ------------------------------------------------------------------------------------------------ attacks
+
+
+def attack(
+    target: object,
+    *,
+    runs: int = 2000,
+    fits: int | None = None,
+    epsilon: float = 10.0,
+    delta: float = 1e-5,
+    n_rows: int | None = None,
+    n_features: int | None = None,
+    facts: Facts | None = None,
+    loss: Loss | None = None,
+    processes: int = 1,
+    seed: int | None = None,
+    confidence: float = CONFIDENCE,
+    on_estimate: Callable[[float], None] | None = None,
+    on_part: Callable[[float], None] | None = None,
+) -> AuditResult:
+    """Attack a recipe, an estimator or a solver with canaries, ask by ask and as a whole.
+
+    Parameters
+    ----------
+    target : str, recipe, estimator or solver
+        A recipe or its name is attacked as a regressor with features and target in [-1, 1]; an estimator with its own
+        arguments; a solver (`plan`, `run`) with `facts` and `loss`.
+    runs : int
+        Runs in each world for every ask.
+    fits : int, optional
+        Whole fits in each world; default half of `runs`, 0 for none.
+    epsilon, delta : float
+        Privacy at which whole fits are attacked. Constants do not depend on it, and errors show soonest where mu is
+        about 2, which is this default.
+    n_rows, n_features : int, optional
+        Size of the worlds.
+    facts, loss
+        For a solver.
+    processes : int
+        Processes to share the work among.
+    seed : int, optional
+        For tests. Without one every run draws from the operating system, as real fits do.
+    confidence : float
+        Of every single lower bound.
+    on_estimate, on_part : callable, optional
+        Told the seconds that it will take, and then the part that is done.
+
+    Returns
+    -------
+    AuditResult
+
+    Examples
+    --------
+    >>> from dpsparse import audit
+    >>> found = audit.attack("dp_ight", runs=200, fits=0, seed=0)
+    >>> found.verdict
+    'no violation found'
+    """
+    for value, what, least in ((runs, "runs", 8), (processes, "processes", 1), (fits or 8, "fits", 8)):
+        whole_number(value, what, least=least)
+    start = time.perf_counter()
+    subject = subject_of(
+        target, epsilon=epsilon, delta=delta, n_rows=n_rows, n_features=n_features, facts=facts, loss=loss
+    )
+    fits = max(8, runs // 2) if fits is None else fits
+    attacks, whole, widths = plan_attacks(subject)
+    jobs: list[AskRuns | FitRuns] = [
+        AskRuns(subject, one.question, one.ask, *one.worlds.data(present), runs)
+        for one in attacks
+        for present in (True, False)
+    ]
+    if fits:
+        jobs += [FitRuns(subject, *whole.data(present), widths, fits) for present in (True, False)]
+    samples = sample_runs(jobs, processes=processes, seed=seed, on_estimate=on_estimate, on_part=on_part)
+    checks = [
+        judge_ask(subject, one, *samples[2 * i : 2 * i + 2], confidence=confidence, delta=delta)
+        for i, one in enumerate(attacks)
+    ]
+    if fits:
+        checks += judge_fit(subject, whole, *samples[-2:], widths=widths, confidence=confidence)
+    return AuditResult(
+        target=subject.label,
+        scope=(
+            f"each ask of the plan at mu or epsilon 2 (range 2.5, sampled 4), and whole fits at epsilon {epsilon:g}, "
+            f"delta {delta:g}, {subject.relation}, on synthetic datasets of {subject.facts.n_rows} rows and "
+            f"{subject.facts.n_features} features; {runs} answers and {fits} fits in each world"
+        ),
+        checks=tuple(checks),
+        runs=runs,
+        confidence=confidence,
+        seconds=time.perf_counter() - start,
+        notes=_left_out(subject, attacks),
+    )
+
+
+def _left_out(subject: Subject, attacks: Sequence[AskAttack]) -> tuple[str, ...]:
+    asked = {one.ask.name for one in attacks}
+    planned = [a.name for a in subject.plan.asks]
+    for _, branch in subject.plan.branches:
+        planned += [a.name for a in branch.asks]
+    missing = sorted({name for name in planned if name not in asked})
+    return (f"branches that these worlds did not take, with asks {', '.join(missing)}",) if missing else ()
+
+
+# ------------------------------------------------------------------------------------------------ everything
+
 #: Said of models whose guarantee is for units of several rows.
 UNITS = (
     "units were not audited: in the synthetic data each {unit} has one row. The proof, and tests of the "
@@ -154,66 +271,53 @@ def examine(
     """
     start = time.perf_counter()
     subject = subject_of(target, epsilon=4.0, delta=1e-5, n_rows=n_rows, n_features=n_features)
-    X, y = _made_up(subject)
-    laws = []
-    if subject.template is None:
-        solver = subject.solver
-        laws.append(
-            _law(
-                "laws",
-                "plan, peeks, asks = plan, replay, swap and brings rows hold",
-                lambda: check_solver(solver, subject.facts, subject.loss, X, y, budget=subject.priced.budget),
-            )
-        )
-    else:
-        model, labels = subject.template, y.astype(int) if subject.loss.classes else y + subject.target_center
-        laws.append(
-            _law(
-                "laws",
-                "replay, swap and asks = plan hold for everything that a fit learns",
-                lambda: check_estimator_privacy(model, X, labels),
-            )
-        )
-        laws.append(
-            _law(
-                "sensitivity trace",
-                "no query moves further than its noise was made for, on adversarial neighbours",
-                lambda: sensitivity_trace(model, X, labels),
-            )
-        )
+    laws = tuple(_checked_laws(subject))
     caveats, void, notes = plan_caveats(subject.plan), bool(subject.plan.unproven), tuple[str, ...]()
     if isinstance(target, SparseLinear) and "statement_" in vars(target):
         caveats, void = target.statement_.caveats, not target.statement_.private
-        laws.append(_second_opinion(target.statement_))
+        laws = (*laws, _second_opinion(target.statement_))
         unit = one_of_many(target.statement_.unit)
         notes = (UNITS.format(unit=unit),) if unit else ()
     if laws[0].violated:  # what does not keep the laws need not even run in an attack
-        notes = (*notes, "not attacked: the laws are broken")
-        scope = "laws on synthetic data"
-        return AuditResult(
-            subject.label,
-            scope,
-            (),
-            tuple(laws),
-            seconds=time.perf_counter() - start,
-            notes=notes,
-            caveats=caveats,
-            void=void,
+        found = AuditResult(subject.label, "laws on synthetic data", (), notes=("not attacked: the laws are broken",))
+    else:
+        found = attack(
+            target,
+            runs=runs,
+            fits=fits,
+            processes=processes,
+            seed=seed,
+            n_rows=n_rows,
+            n_features=n_features,
+            confidence=confidence,
+            on_estimate=on_estimate,
+            on_part=on_part,
         )
-    found = attack(
-        target,
-        runs=runs,
-        fits=fits,
-        processes=processes,
-        seed=seed,
-        n_rows=n_rows,
-        n_features=n_features,
-        confidence=confidence,
-        on_estimate=on_estimate,
-        on_part=on_part,
+    seconds = time.perf_counter() - start
+    return replace(found, laws=laws, notes=(*notes, *found.notes), caveats=caveats, void=void, seconds=seconds)
+
+
+def _checked_laws(subject: Subject) -> Iterator[LawCheck]:
+    """The checks without chance, on synthetic data."""
+    X, y = _made_up(subject)
+    if subject.template is None:
+        yield _law(
+            "laws",
+            "plan, peeks, asks = plan, replay, swap and brings rows hold",
+            lambda: check_solver(subject.solver, subject.facts, subject.loss, X, y, budget=subject.priced.budget),
+        )
+        return
+    model, labels = subject.template, y.astype(int) if subject.loss.classes else y + subject.target_center
+    yield _law(
+        "laws",
+        "replay, swap and asks = plan hold for everything that a fit learns",
+        lambda: check_estimator_privacy(model, X, labels),
     )
-    found = replace(found, laws=tuple(laws), notes=(*notes, *found.notes), caveats=caveats, void=void)
-    return replace(found, seconds=time.perf_counter() - start)
+    yield _law(
+        "sensitivity trace",
+        "no query moves further than its noise was made for, on adversarial neighbours",
+        lambda: sensitivity_trace(model, X, labels),
+    )
 
 
 def _law(name: str, holds: str, check: Callable[[], object]) -> LawCheck:
@@ -232,9 +336,8 @@ def _second_opinion(statement: Statement) -> LawCheck:
     except PrivacyError as refusal:
         return LawCheck(name, False, f"not possible: {refusal}")
     detail = (
-        f"stated epsilon {statement.epsilon:.4g} at delta {statement.delta:.3g}; another library "
-        f"bounds it from above by {found:.4g}, "
-        f"from the statement's own answers (its bound may be up to {LOOSER:.0%} larger, since it "
+        f"stated epsilon {statement.epsilon:.4g} at delta {statement.delta:.3g}; another library bounds it from above "
+        f"by {found:.4g}, from the statement's own answers (its bound may be up to {LOOSER:.0%} larger, since it "
         "counts selections more coarsely)"
     )
     return LawCheck(name, found > statement.epsilon * (1 + LOOSER), detail)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NotRequired, TypedDict
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -19,13 +18,12 @@ from ..accounting import PricedPlan
 from ..accounting.draws import TurnCost, TurnCosts
 from ..accounting.pld import sampled_delta
 from ..accounting.selections import stage_delta, too_long
-from ..core import Ask, EveryRow, Noise, PoissonRows, Statement
+from ..core import EveryRow, Noise, Statement
 from ..core.curves import gaussian_delta, renyi_delta
 from ..core.facts import Vector
-from ..queries.kinds import Query
-from .canaries import NeighbouringData
+from .canaries import AskAttack, NeighbouringData
 from .lower_bounds import LowerBound, event, two_worlds
-from .responses import Response, clearest
+from .responses import clearest
 from .result import Check
 from .runs import priced_alone
 from .subject import Subject
@@ -119,7 +117,9 @@ class Claim:
         return bool(bound.present_low > self.allowed(bound.absent_high) + ROUNDING)
 
     def contradiction(self, bound: LowerBound) -> str:
-        """Why the claim is refuted, in words."""
+        """Why the claim is refuted, in words; empty where it is not."""
+        if not self.refuted_by(bound):
+            return ""
         gap, epsilon, delta = max((bound.delta_at(e) - d, e, d) for e, d in self.points)
         if gap > 0:
             return f"at epsilon {epsilon:.3g} delta is at least {bound.delta_at(epsilon):.3g}, claimed {delta:.3g}"
@@ -170,42 +170,20 @@ def _label(priced: PricedPlan, costs: TurnCosts) -> str:
     return f"epsilon = {priced.epsilon(delta):.4g} at delta {delta:.3g}"
 
 
-class NamedFinding(TypedDict):
-    """What was attacked, in words, and how much of the stated movement the canaries use."""
-
-    name: str
-    detail: str
-    reach: NotRequired[float]
-
-
-def strength_of(ask: Ask) -> float:
-    r"""Mu, eta or epsilon of one answer that is attacked alone.
-
-    Constants do not depend on it, so it is chosen for power: N runs know mu to a relative
-    :math:`\sqrt{2p(1-p)}/(\varphi(\mu/2)\,\mu\sqrt N)` with :math:`p = \Phi(\mu/2)`: 1.9 of a root
-    of N at 1, 1.1 at 2, 0.9 at 3. Beyond 2 a gross error is no longer seen sooner, since it shows
-    in rare events only. Likewise 5/2 for the range of a selection. Where rows are sampled the
-    canary must show when it was drawn.
-    """
-    if isinstance(ask.rows, PoissonRows):
-        return 4.0
-    return 2.5 if ask.noise is Noise.GUMBEL else 2.0
-
-
-@dataclass(frozen=True, eq=False)
-class AskAttack:
-    """A query, its worlds, and what they answer before noise."""
-
-    question: Query
-    ask: Ask
-    worlds: NeighbouringData
-    here: Response
-    there: Response
-
-    @property
-    def strength(self) -> float:
-        """Mu, eta or epsilon of one draw."""
-        return strength_of(self.ask)
+def _check(
+    name: str,
+    detail: str,
+    why: str,
+    bound: LowerBound,
+    unit: str,
+    proved: float,
+    claimed: float,
+    reach: float = math.nan,
+) -> Check:
+    """One attack; canaries that move an answer too far need no statistics."""
+    if reach > 1 + 1e-6:
+        why = f"the canaries move the answer {reach:.4g} times as far as its noise was made for"
+    return Check(name, detail, unit, proved, claimed, bool(why), why, bound, reach)
 
 
 def judge_ask(
@@ -219,33 +197,20 @@ def judge_ask(
         f"{type(one.question).__name__}, {one.ask.noise} noise{rows}; worlds {one.worlds.label!r}, "
         f"which use {reach:.0%} of the stated sensitivity"
     )
-    named: NamedFinding = {"name": f"ask {one.ask.name!r}", "detail": detail, "reach": reach}
+    name = f"ask {one.ask.name!r}"
     if one.ask.noise is Noise.GUMBEL:  # the first of the draws: its law has range eta
-        return _judge_range(one, present[:, 0], absent[:, 0], confidence, delta, named)
+        bound, proved, why = _shift_of_odds(one, present[:, 0], absent[:, 0], confidence, delta)
+        return _check(name, detail, why, bound, "range", proved, one.strength, reach)
     by = _learned_scores(present[:, 0], absent[:, 0]) if one.here.scores else _projections(one, present, absent)
-    pure = one.strength if one.ask.noise.pure else None
-    bound = two_worlds(*by, delta=delta, confidence=confidence, aim=claim.excess if pure is None else "epsilon")
-    return _judged(claim, bound, named, pure)
+    pure = one.ask.noise.pure
+    bound = two_worlds(*by, delta=delta, confidence=confidence, aim="epsilon" if pure else claim.excess)
+    measured = ("epsilon", bound.epsilon_at(0.0), one.strength) if pure else ("mu", bound.mu, claim.mu_at(bound))
+    return _check(name, detail, claim.contradiction(bound), bound, *measured, reach)
 
 
-def _judged(claim: Claim, bound: LowerBound, named: NamedFinding, pure: float | None = None) -> Check:
-    why = claim.contradiction(bound) if claim.refuted_by(bound) else ""
-    if named.get("reach", 0.0) > 1 + 1e-6:
-        why = _too_far(named["reach"])
-    unit, proved, claimed = ("mu", bound.mu, claim.mu_at(bound))
-    if pure is not None:
-        unit, proved, claimed = ("epsilon", bound.epsilon_at(0.0), pure)
-    return Check(unit=unit, proved=proved, claimed=claimed, violated=bool(why), why=why, bound=bound, **named)
-
-
-def _too_far(moved: float) -> str:
-    """What needs no statistics."""
-    return f"the canaries move the answer {moved:.4g} times as far as its noise was made for"
-
-
-def _judge_range(
-    one: AskAttack, present: Vector, absent: Vector, confidence: float, delta: float, named: NamedFinding
-) -> Check:
+def _shift_of_odds(
+    one: AskAttack, present: Vector, absent: Vector, confidence: float, delta: float
+) -> tuple[LowerBound, float, str]:
     """How far the log-odds of some candidates against others shift: at most eta, for a selection of range eta.
 
     Every log-ratio of chances lies in an interval of length eta, so the ratio of two sums of chances moves by no more.
@@ -259,12 +224,8 @@ def _judge_range(
     with np.errstate(divide="ignore"):
         odds = np.log([bound.present_low, bound.absent_high]) - np.log1p([-bound.present_low, -bound.absent_high])
     proved = max(0.0, float(odds[0] - odds[1])) if np.all(np.isfinite(odds)) else 0.0
-    why = ""
-    if named.get("reach", 0.0) > 1 + 1e-6:
-        why = _too_far(named["reach"])
-    elif proved > one.strength:
-        why = f"the log-odds of two sets of candidates shift by at least {proved:.4g}, claimed {one.strength:.4g}"
-    return Check(unit="range", proved=proved, claimed=one.strength, violated=bool(why), why=why, bound=bound, **named)
+    why = f"the log-odds of two sets of candidates shift by at least {proved:.4g}, claimed {one.strength:.4g}"
+    return bound, proved, why if proved > one.strength else ""
 
 
 def _learned_scores(present: Vector, absent: Vector) -> tuple[Vector, Vector]:
@@ -306,7 +267,8 @@ def judge_fit(
     for name, columns in (("fit, all answers", slice(None)), ("fit, the model alone", slice(0, model))):
         scores = discriminant(present[:, columns], absent[:, columns])
         bound = two_worlds(*scores, delta=delta, confidence=confidence, aim=claim.excess)
-        checks.append(_judged(claim, bound, {"name": name, "detail": f"claims {claim.label}; worlds {worlds.label!r}"}))
+        detail = f"claims {claim.label}; worlds {worlds.label!r}"
+        checks.append(_check(name, detail, claim.contradiction(bound), bound, "mu", bound.mu, claim.mu_at(bound)))
     return checks
 
 

@@ -324,9 +324,8 @@ def check_brings_no_rows(solver: object, X: object, y: object) -> None:
         for what, data in (("X", X), ("y", y)):
             if _equal(value, data):
                 raise LawBroken(
-                    f"brings rows: {where} holds {what} itself. A solver may know public facts and "
-                    "what its oracle answers, so "
-                    "that everything it does is post-processing; take what it needs as an ask."
+                    f"brings rows: {where} holds {what} itself. A solver may know public facts and what its oracle "
+                    "answers, so that everything it does is post-processing; take what it needs as an ask."
                 )
 
 

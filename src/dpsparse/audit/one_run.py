@@ -95,9 +95,8 @@ class OneRun(Printed):
     def __str__(self) -> str:
         return (
             f"{self.correct} of {self.guesses} guesses right ({self.canaries} canaries, {self.adjacency}): epsilon >= "
-            f"{self.epsilon:.4g} at delta {self.delta:.3g} with confidence {self.confidence:g}; "
-            f"claimed {self.claimed:.4g}. "
-            f"Verdict: {self.verdict}."
+            f"{self.epsilon:.4g} at delta {self.delta:.3g} with confidence {self.confidence:g}; claimed "
+            f"{self.claimed:.4g}. Verdict: {self.verdict}."
         )
 
 

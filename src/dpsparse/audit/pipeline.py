@@ -20,8 +20,8 @@ from .transformer_checks import Rows, mixes
 #: Wrappers that pass the rows on as they are, and the argument that holds what they wrap.
 TRANSPARENT = {"FixedThresholdClassifier": "estimator", "PrivateSearch": "estimator"}
 
-#: Steps that hold other steps.
-CONTAINERS = frozenset(("Pipeline", "FeatureUnion", "ColumnTransformer"))
+#: Steps that hold other steps, and the argument that lists them.
+CONTAINERS = {"Pipeline": "steps", "FeatureUnion": "transformer_list", "ColumnTransformer": "transformers"}
 
 #: Classes of scikit-learn that run code, or hold steps, of somebody else.
 HOLDS_CODE = frozenset(("FunctionTransformer", "FrozenEstimator"))
@@ -201,7 +201,7 @@ def _parts(step: BaseEstimator) -> Iterator[BaseEstimator]:
     if name == "FrozenEstimator":
         yield from _parts(step.estimator)
     elif name in CONTAINERS:
-        held = {"Pipeline": "steps", "FeatureUnion": "transformer_list", "ColumnTransformer": "transformers_"}[name]
+        held = "transformers_" if name == "ColumnTransformer" else CONTAINERS[name]  # what was fitted
         for _, inner, *_ in getattr(step, held):
             if not isinstance(inner, str) and inner is not None:
                 yield from _parts(inner)
@@ -280,16 +280,11 @@ def _transformer(step: BaseEstimator, path: str, public: tuple[str, ...]) -> Ite
         return
     if name in CONTAINERS and not _sklearn(step):
         yield _finding(step, path, NOT_SKLEARN)
-    elif name == "Pipeline":
-        for inner_name, inner in step.steps:
+    elif name in CONTAINERS:
+        for inner_name, inner, *_ in getattr(step, CONTAINERS[name]):
             yield from _transformer(inner, _join(path, inner_name), public)
-    elif name == "FeatureUnion":
-        for inner_name, inner in step.transformer_list:
-            yield from _transformer(inner, _join(path, inner_name), public)
-    elif name == "ColumnTransformer":
-        for inner_name, inner, _ in step.transformers:
-            yield from _transformer(inner, _join(path, inner_name), public)
-        yield from _transformer(step.remainder, _join(path, "remainder"), public)
+        if name == "ColumnTransformer":
+            yield from _transformer(step.remainder, _join(path, "remainder"), public)
     elif name in WRAPPERS and _holds_private(step):
         yield _finding(step, path, WRAPPERS[name])
     elif _sklearn(step) and (name in HARMLESS or (name in UNLESS and UNLESS[name](step.get_params(deep=False)))):

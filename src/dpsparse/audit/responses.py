@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -20,6 +20,7 @@ from ..queries.losses import Loss
 from ..queries.minimisers import perturbed_minimum, ridge_minimum, ridge_spec, tilted_side
 from ..queries.rules import CHOICES, measure
 from ..queries.scores import score_sensitivity, scores_of
+from ..queries.sensitivity import Integers
 from ..queries.votes import VOTE_RANGE, votes
 from ..rows.hosts import MemoryHost
 from ..rows.single_records import private_targets
@@ -32,19 +33,51 @@ MANY = 24
 
 @dataclass(frozen=True, eq=False)
 class Response:
-    """An answer before its noise: numbers, or scores to choose by; and how far neighbours may move it."""
+    """An answer before its noise, and how far neighbours may move it.
 
-    values: Vector
+    Attributes
+    ----------
+    total : array
+        Scores to choose by, numbers, or a sum in whole units; of the local model a row for each person.
+    stated : float
+        How far neighbours may move it: the range of scores, else a norm.
+    scores : bool
+    l1 : bool
+        Whether the norm is the sum of absolute values.
+    unit : array or float
+        Of the total.
+    entries : array or float
+        How far neighbours may move each number of a sum.
+    """
+
+    total: Vector | Integers
     stated: float
     scores: bool
     l1: bool = False
+    unit: Vector | float = 1.0
+    entries: Vector | float = math.inf
+
+    @property
+    def values(self) -> Vector:
+        """The answer as numbers."""
+        return np.asarray(self.total * self.unit, dtype=float)
 
     def moved(self, other: Response) -> float:
         """How far two answers are apart, in units of what is stated."""
-        change = self.values - other.values
+        change = (self.total - other.total) * self.unit
         if self.scores:
             return float(np.ptp(change)) / self.stated if change.size else 0.0
         return float(np.sum(np.abs(change)) if self.l1 else np.linalg.norm(change)) / self.stated
+
+    def entry_moved(self, other: Response) -> float:
+        """How far a single number is apart at most, in units of what is stated for it."""
+        change = np.abs((self.total - other.total) * self.unit)
+        return float(np.max(change / np.maximum(self.entries, 1e-300), initial=0.0))
+
+    def person_moved(self, other: Response, place: int) -> float:
+        """How far the answer of the person at a place is apart; infinite where that of anybody else differs."""
+        moved = np.linalg.norm(self.total - other.total, axis=1) / self.stated
+        return math.inf if np.any(np.delete(moved, place) > 0) else float(moved[place])
 
     def distinguishability(self, other: Response, strength: float) -> float:
         """About the mu at which two answers can be distinguished once they have noise."""
@@ -109,14 +142,14 @@ def clearest(here: Vector, there: Vector, sigmas: float = 5.0) -> tuple[float, I
 def respond(question: Query, held: SyntheticWorld, noise: Noise) -> Response:
     """The answer to a query, without noise. In the local model: the answer of the first person."""
     if held.priced.plan.local:
-        return _own(question, held)
+        everybody = respond_each(question, held)
+        return replace(everybody, total=everybody.total[0])
     host, loss, relation = held.host, held.loss, held.priced.budget.relation
     kind = type(question)
     if kind in CHOICES:
         rule = CHOICES[kind]
-        return Response(
-            rule.scores(question, host.total(exact_charge(question, host), loss)), rule.spread(question, relation), True
-        )
+        scores = rule.scores(question, host.total(exact_charge(question, host), loss))
+        return Response(scores, rule.spread(question, relation), True)
     if isinstance(question, SupportVotes):
         return Response(votes(exact_charge(question, host), host.shards, loss, 0), VOTE_RANGE, scores=True)
     if isinstance(question, PerturbedMinimum):
@@ -129,24 +162,26 @@ def respond(question: Query, held: SyntheticWorld, noise: Noise) -> Response:
         found = ridge_minimum(exact_charge(question, host), host.shards, loss, spec.tolerance)
         return Response(found, spec.sensitivity, scores=False)
     if isinstance(question, Select):
-        measured, divisor = measure(question.of, host.lattice), host.facts.n_rows
-        mean = np.asarray(host.total(exact_charge(question.of, host), loss) * measured.unit / divisor, dtype=float)
-        scores = scores_of(question.score, mean, host.facts.free)
+        sums, free, n = respond(question.of, held, Noise.GAUSSIAN), host.facts.free, host.facts.n_rows
+        scores = scores_of(question.score, sums.values / n, free)
         if question.excluded is not None:
             scores = np.delete(scores, question.excluded)
-        return Response(
-            scores, score_sensitivity(question.score, measured.reach, relation, host.facts.free) / divisor, True
-        )
-    measured = measure(question, host.lattice)
-    l1 = noise is Noise.LAPLACE
-    values = np.asarray(host.total(exact_charge(question, host), loss) * measured.unit, dtype=float)
-    return Response(values, measured.reach.l1(relation) if l1 else measured.reach.l2(relation), False, l1)
+        reach = measure(question.of, host.lattice).reach
+        return Response(scores, score_sensitivity(question.score, reach, relation, free) / n, scores=True)
+    measured, l1 = measure(question, host.lattice), noise is Noise.LAPLACE
+    stated = measured.reach.l1(relation) if l1 else measured.reach.l2(relation)
+    total = host.total(exact_charge(question, host), loss)
+    return Response(total, stated, False, l1, measured.unit, measured.reach.linf(relation))
 
 
-def _own(question: Query, held: SyntheticWorld) -> Response:
-    host, stated, charge = held.host, 2 * held.terms.radius(question), person_charge(question, held.terms)
-    if not isinstance(question, Gradient):  # labels are all that a local plan asks beside gradients
-        return Response(private_targets(charge, host.shards)[:1], stated, scores=False)
-    first = np.arange(host.facts.n_rows) == 0
-    [own] = contributions(charge, host.shards, held.loss, first)
-    return Response(own[0], stated, scores=False)
+def respond_each(question: Query, held: SyntheticWorld) -> Response:
+    """What each person of the local model would randomise."""
+    host, terms = held.host, held.terms
+    charge = person_charge(question, terms)
+    if isinstance(question, Gradient):
+        everybody = np.ones(host.facts.n_rows, dtype=bool)
+        own = np.vstack(list(contributions(charge, host.shards, held.loss, everybody)))
+    else:  # labels are all that a local plan asks beside gradients
+        labels = private_targets(charge, host.shards)
+        own = (labels == 1 if held.loss.classes else labels)[:, None].astype(float)
+    return Response(own, 2 * terms.radius(question), scores=False)

@@ -46,6 +46,11 @@ class Subject:
         """Which datasets are neighbours."""
         return self.priced.budget.relation
 
+    @property
+    def single_answer_facts(self) -> Facts:
+        """The facts of a single answer: in the local model of one person, whose report is protected by itself."""
+        return self.facts.with_(n_rows=1) if self.plan.local else self.facts
+
 
 def subject_of(
     target: object,
@@ -76,28 +81,20 @@ def subject_of(
     )
 
 
+#: Arguments of an estimator that an audit does not take over. What intervals and counts ask beside the model, no attack
+#: runs: it distinguishes datasets by the model's answers. Each synthetic record is one row.
+LEFT_OUT = {
+    **dict.fromkeys(("budget", "random_state", "ledger", "dataset", "label", "run_id", "resume", "unit"), None),
+    **dict.fromkeys(("check_bounds", "check_cells", "intervals"), None),
+    **dict.fromkeys(("verbose", "keep_path"), False),
+}
+
+
 def _of_estimator(
     estimator: SparseLinear, epsilon: float, delta: float, n_rows: int | None, n_features: int | None
 ) -> Subject:
     rows, features = n_rows or ROWS, n_features or _declared_features(estimator) or FEATURES
-    changes: dict[str, object] = {
-        "epsilon": epsilon,
-        "delta": delta,
-        "budget": None,
-        "n_rows": rows,
-        "random_state": None,
-        "verbose": False,
-        "ledger": None,
-        "dataset": None,
-        "label": None,
-        "run_id": None,
-        "resume": None,
-        "keep_path": False,
-        "check_bounds": None,  # asked beside the model, by nobody whom an attack runs
-        "check_cells": None,
-        "unit": None,  # each synthetic record is one row
-        "intervals": None,  # worlds tell the model's answers apart; what intervals ask has laws of its own
-    }
+    changes: dict[str, object] = {**LEFT_OUT, "epsilon": epsilon, "delta": delta, "n_rows": rows}
     if "statement_" in vars(estimator):  # the recipe that a rule picked for the data, and not for synthetic datasets
         known = recipes.make(estimator.recipe)
         ran = estimator.statement_.recipe

@@ -10,32 +10,22 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from ..accounting import PricedPlan
-from ..core import Adjacency, PrivacyError
+from ..core import Adjacency, Noise, PrivacyError
 from ..core.facts import Facts, Vector
 from ..estimators.linear import SparseLinear
 from ..fitting import Matrix
 from ..io.scikit import clone
-from ..oracles.local import LocalNoise, person_charge
-from ..oracles.noise_info import exact_charge
-from ..queries.gradient import contributions
-from ..queries.kinds import Gradient, PerturbedMinimum, Query, RandomizedLabels, RidgeMinimum, Select, SupportVotes
-from ..queries.losses import Loss
-from ..queries.minimisers import ridge_minimum, ridge_spec
-from ..queries.rules import CHOICES, SUMS, measure
-from ..queries.scores import score_sensitivity, scores_of
-from ..queries.sensitivity import Integers
+from ..queries.kinds import PerturbedMinimum, Query, RandomizedLabels, Select, SupportVotes
 from ..rows.hosts import MemoryHost
-from ..rows.single_records import private_targets
 from .laws import LawBroken
-from .responses import SyntheticWorld
+from .responses import Response, SyntheticWorld, respond, respond_each
 from .runs import record_fits
 
 #: Queries whose proof is about a law and not about one number; their own audits test them.
@@ -94,74 +84,16 @@ def sensitivity_trace(
     )
     last = int(X.shape[0]) - 1
     places = sorted({0, last // 2, last}) if positions is None else positions
-    if priced.plan.local:
-        terms = LocalNoise(priced, prepared.facts, loss.classes)
-        return _together([_local_trace(questions, terms, loss, X, targets, place) for place in places])
-    return _together([_central_trace(questions, facts, loss, priced, X, targets, place) for place in places])
+    local = priced.plan.local
+    if not local:
+        questions = [question for question in questions if not isinstance(question, PROVED_ELSEWHERE)]
 
+    def answers(A: Matrix, b: Vector) -> _Answers:
+        host = MemoryHost(A, b, prepared.facts if local else facts)
+        return _Answers(SyntheticWorld(host, loss, priced), questions)
 
-def _together(traces: list[Trace]) -> Trace:
-    return Trace(sum(trace.compared for trace in traces), max(trace.largest for trace in traces))
-
-
-def _central_trace(
-    questions: list[Query], facts: Facts, loss: Loss, priced: PricedPlan, X: Matrix, targets: Vector, place: int
-) -> Trace:
-    """All queries, of neighbours that differ in the record at one place."""
-    # under add-remove neighbours of the data less this record have any record in its place
-    rest = np.arange(X.shape[0]) != place
-    base_X, base_y = (X[rest], targets[rest]) if priced.budget.relation is Adjacency.ADD_REMOVE else (X, targets)
-    questions = [question for question in questions if not isinstance(question, PROVED_ELSEWHERE)]
-    here = _Answers(SyntheticWorld(MemoryHost(base_X, base_y, facts), loss, priced), questions)
-    compared, largest = 0, 0.0
-    others = [here]  # under replace-one also the adversarial dataset before: both differ from X in the same record
-    for A, b in _neighbours(X, targets, facts, place):
-        there = _Answers(SyntheticWorld(MemoryHost(A, b, facts), loss, priced), questions)
-        for (number, question), other in itertools.product(enumerate(questions), others):
-            for moved, stated in _movements(question, there.world, other[number], there[number]):
-                if not moved <= stated * (1 + 1e-9):
-                    raise LawBroken(
-                        f"sensitivity: {type(question).__name__} moved {moved / stated:.4g} times "
-                        "as far as its noise was made for."
-                    )
-                compared, largest = compared + 1, max(largest, moved / stated)
-        if priced.budget.relation is Adjacency.REPLACE_ONE:
-            others = [here, there]
-    return Trace(compared, largest)
-
-
-def _local_trace(questions: list[Query], terms: LocalNoise, loss: Loss, X: Matrix, y: Vector, place: int) -> Trace:
-    """The same for people who randomise.
-
-    What one of them would report from must stay within what the randomiser was made for.
-
-    Where labels alone are private, neighbours differ in a label, and the public features must not.
-    """
-    facts, labels = terms.facts, terms.plan.labels_only
-    everybody = np.ones(X.shape[0], dtype=bool)
-
-    def own(A: Matrix, b: Vector, question: Query) -> Vector:
-        host, charge = MemoryHost(A, b, facts), person_charge(question, terms)
-        if labels:
-            y_own = private_targets(charge, host.shards)
-            return (y_own == 1 if loss.classes else y_own)[:, None].astype(float)
-        assert isinstance(question, Gradient)  # all that a local plan asks beside labels
-        return np.vstack(list(contributions(charge, host.shards, loss, everybody)))
-
-    compared, largest = 0, 0.0
-    for A, b in _neighbours(X, y, facts, place):
-        for question in questions:
-            stated = 2 * terms.radius(question)
-            moved = np.linalg.norm(own(X, y, question) - own(X if labels else A, b, question), axis=1)
-            own_move = float(moved[place])
-            if not own_move <= stated * (1 + 1e-9) or np.any(np.delete(moved, place) > 0):
-                raise LawBroken(
-                    f"sensitivity: {type(question).__name__} of one person moved "
-                    f"{own_move / stated:.4g} times as far as its "
-                    "randomiser was made for, or somebody else's moved too."
-                )
-            compared, largest = compared + 1, max(largest, own_move / stated)
-    return Trace(compared, largest)
+    movements = [moved for place in places for moved in _movements(answers, X, targets, place)]
+    return Trace(len(movements), max(movements, default=0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,50 +102,47 @@ class _Answers:
 
     world: SyntheticWorld
     questions: Sequence[Query]
-    _known: dict[int, Vector | Integers] = field(default_factory=dict)
+    _known: dict[int, tuple[Response, ...]] = field(default_factory=dict)
 
-    def __getitem__(self, number: int) -> Vector | Integers:
+    def __getitem__(self, number: int) -> tuple[Response, ...]:
         if number not in self._known:
-            self._known[number] = _answer(self.questions[number], self.world)
+            self._known[number] = tuple(self._answers(self.questions[number]))
         return self._known[number]
 
-
-def _answer(question: Query, world: SyntheticWorld) -> Vector | Integers:
-    """What a query is answered without noise: a sum in units, the scores of candidates, or a minimum."""
-    kind, host, loss = type(question), world.host, world.loss
-    if kind in CHOICES:
-        return CHOICES[kind].scores(question, host.total(exact_charge(question, host), loss))
-    if isinstance(question, RidgeMinimum):
-        _, _, spec = ridge_spec(question, loss, host.facts.n_rows, 1.0)
-        return ridge_minimum(exact_charge(question, host), host.shards, loss, spec.tolerance)
-    of = question if kind in SUMS else question.of  # type: ignore[union-attr]
-    return host.total(exact_charge(of, host), loss)  # type: ignore[arg-type]
-
-
-def _movements(
-    question: Query, world: SyntheticWorld, first: Vector | Integers, second: Vector | Integers
-) -> Iterator[tuple[float, float]]:
-    """How far an exact answer moves between two datasets, and how far it may."""
-    relation, facts, kind = world.priced.budget.relation, world.host.facts, type(question)
-    if kind in CHOICES:
-        yield _range(first - second), CHOICES[kind].spread(question, relation)
-    elif isinstance(question, RidgeMinimum):
-        _, _, spec = ridge_spec(question, world.loss, facts.n_rows, 1.0)
-        yield float(np.linalg.norm(first - second)), spec.sensitivity
-    else:
-        of = question if kind in SUMS else question.of  # type: ignore[union-attr]
-        measured = measure(of, world.host.lattice)
-        difference = (first - second) * measured.unit
-        yield float(np.linalg.norm(difference)), measured.reach.l2(relation)
-        yield float(np.max(np.abs(difference) / np.maximum(measured.reach.linf(relation), 1e-300))), 1.0
+    def _answers(self, question: Query) -> Iterator[Response]:
+        """The answer to a query; before the scores of a selection the sum that they are computed from."""
+        if self.world.priced.plan.local:
+            yield respond_each(question, self.world)
+            return
         if isinstance(question, Select):
-            free, sums = facts.free, (first, second)
-            scores = [scores_of(question.score, np.asarray(total * measured.unit, dtype=float), free) for total in sums]
-            yield _range(scores[0] - scores[1]), score_sensitivity(question.score, measured.reach, relation, free)
+            yield respond(question.of, self.world, Noise.GAUSSIAN)
+            question = replace(question, excluded=None)
+        yield respond(question, self.world, Noise.GAUSSIAN)
 
 
-def _range(change: Vector | Integers) -> float:
-    return float(np.max(change) - np.min(change)) if np.size(change) else 0.0
+def _movements(answers: Callable[[Matrix, Vector], _Answers], X: Matrix, y: Vector, place: int) -> Iterator[float]:
+    """How far all answers move, in units of what is stated, between neighbours that differ in the record at a place."""
+    here = answers(X, y)
+    priced, facts, questions = here.world.priced, here.world.host.facts, here.questions
+    local, replaced = priced.plan.local, priced.budget.relation is Adjacency.REPLACE_ONE
+    if not (local or replaced):  # neighbours of the data less this record have any record in its place
+        rest = np.arange(X.shape[0]) != place
+        here = answers(X[rest], y[rest])
+    others = [here]  # under replace-one also the adversarial dataset before: both differ from X in the same record
+    for A, b in _neighbours(X, y, facts, place):
+        there = answers(X if priced.plan.labels_only else A, b)
+        for (number, question), other in itertools.product(enumerate(questions), others):
+            for one, two in zip(other[number], there[number], strict=True):
+                each = (one.person_moved(two, place),) if local else (one.moved(two), one.entry_moved(two))
+                for moved in each:
+                    if not moved <= 1 + 1e-9:
+                        raise LawBroken(
+                            f"sensitivity: {type(question).__name__} moved {moved:.4g} times as far as its noise was "
+                            "made for (without end: a report of another person moved)."
+                        )
+                    yield moved
+        if replaced:
+            others = [here, there]
 
 
 def _neighbours(X: Matrix, y: Vector, facts: Facts, place: int) -> Iterator[tuple[Matrix, Vector]]:

@@ -11,7 +11,6 @@ from private ones would pass.
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..io.scikit import BaseEstimator, clone
+from ..rows.records import suppress_messages
 
 #: Numbers of rows in a company.
 SIZES = (2, 7, 64, 1_025)
@@ -87,32 +87,29 @@ class _Trial:
         """
         rng = np.random.default_rng(SEED)
         known = draw(ALONE, rng)
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
+        with suppress_messages():
             try:
                 together = _made(self.step, known, rng, self.fitted)
             except Exception:  # made for rows of another kind
                 return None
             try:
-                alone = [_made(self.step, some_rows(known, [i]), rng, self.fitted) for i in range(ALONE)]
-                if together.shape[0] != ALONE or any(row.shape != (1, together.shape[1]) for row in alone):
-                    return True
-                if not self._close(np.vstack(alone), together):
-                    return True
-                for size in SIZES:
-                    company = _stacked(known, draw(size, rng))
-                    order = rng.permutation(ALONE + size)
-                    found = _made(self.step, some_rows(company, order), rng, self.fitted)
-                    if found.shape != (ALONE + size, together.shape[1]):
-                        return True
-                    if not self._close(found[np.argsort(order)[:ALONE]], together):
-                        return True
+                return not all(self._close(found, together) for found in self._elsewhere(known, draw, rng))
             except Exception:  # it works for some rows and not for others: it says something about them
                 return True
-        return False
+
+    def _elsewhere(self, known: Rows, draw: Draw, rng: np.random.Generator) -> Iterator[np.ndarray]:
+        """What the step makes of the same rows alone, and in any place among others."""
+        yield np.vstack([_made(self.step, some_rows(known, [i]), rng, self.fitted) for i in range(ALONE)])
+        for size in SIZES:
+            company = _stacked(known, draw(size, rng))
+            order = rng.permutation(ALONE + size)
+            found = _made(self.step, some_rows(company, order), rng, self.fitted)
+            if len(found) != ALONE + size:
+                raise ValueError("a row for each row was expected.")
+            yield found[np.argsort(order)[:ALONE]]
 
     def _close(self, one: np.ndarray, two: np.ndarray) -> bool:
-        if one.dtype.kind != "f" or two.dtype.kind != "f":
+        if one.shape != two.shape or one.dtype.kind != "f" or two.dtype.kind != "f":
             return bool(np.array_equal(one, two))
         return bool(np.allclose(one, two, rtol=self.tolerance, atol=self.tolerance * 1e-3, equal_nan=True))
 
@@ -191,8 +188,7 @@ def _same_bits(step: BaseEstimator, draw: Draw, fitted: bool, sizes: tuple[int, 
     """Whether rows have the same bits in companies of these sizes, in any place; alone, too, where the sizes differ."""
     rng = np.random.default_rng(SEED)
     known, companies = draw(ALONE, rng), [draw(size, rng) for size in sizes]
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    with suppress_messages():
         try:
             made = step if fitted else clone(step).fit(known, rng.integers(0, 2, ALONE))
             found = (

@@ -206,7 +206,7 @@ class Statement(Record):
 
         On the current axes of pyplot, on given ones, or in a file; returns the axes. Needs the extra `plots`.
         """
-        from ..report.statement_plot import plot_promise
+        from ..report.attacker import plot_promise
 
         return plot_promise(self, where)
 

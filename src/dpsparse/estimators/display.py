@@ -45,7 +45,7 @@ class StatementMixin:
         On the current axes of pyplot, on given ones, or in a file; returns the axes. Needs the extra `plots`.
         `statement_.plot()` draws the guarantee, and `plan(...).plot()` what to expect.
         """
-        from ..report.coefficient_plot import plot_coefficients
+        from ..report.fitted_model import plot_coefficients
 
         if "statement_" not in vars(self):
             raise AttributeError("there is nothing to plot yet: fit the estimator first.")
@@ -103,9 +103,9 @@ class StatementMixin:
             said += vars(self)["intervals_"]._repr_html_()
         shown = self._shown_model() if stated is not None else None
         if shown is not None and getattr(shown, "basis_", None) is not None:
-            from ..report.pictures import shape_picture
+            from ..report.fitted_model import shape_picture
 
-            said += "".join(shape_picture(shape) for shape in shown.shapes_[:SHOWN_CURVES])
+            said += "".join(shape_picture(shape).svg() for shape in shown.shapes_[:SHOWN_CURVES])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # about sections of our docstrings that it does not know
             return f"{estimator_html_repr(self)}{said}"

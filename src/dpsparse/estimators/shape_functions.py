@@ -258,7 +258,7 @@ class ShapesMixin:
 
         On the current axes of pyplot, on given ones, or in a file; returns the axes. Needs the extra `plots`.
         """
-        from ..report.coefficient_plot import plot_shape
+        from ..report.fitted_model import plot_shape
 
         if column is None and not self.shapes_:
             raise ValueError("this model has no curve. Fit it with shapes='smooth', or name a column.")

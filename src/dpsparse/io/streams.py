@@ -182,7 +182,10 @@ def npy_stream(file: IO[bytes], path: Path, wanted: ReadOptions) -> RowStream:
 
 
 def npz_stream(file: IO[bytes], path: Path, wanted: ReadOptions) -> RowStream:
-    """Arrays ``X, y``, or ``data, indices, indptr, shape, y`` of a CSR matrix."""
+    """The rows of an npz file, piece by piece.
+
+    It holds the arrays ``X, y``, or ``data, indices, indptr, shape, y`` of a CSR matrix.
+    """
     archive = zipfile.ZipFile(file)
     held = {name.removesuffix(".npy") for name in archive.namelist()}
     y = _whole(archive, "y", path) if "y" in held else None

@@ -104,7 +104,7 @@ class Tables(PrivateRecipe):
         return SelectPolish().view(facts)
 
     def solver(self, facts: Facts, budget: Budget) -> TableDescent:
-        """The loop for these facts."""
+        """The loop; where few coefficients may matter, also loops of `select_polish` for what is left of the budget."""
         if not facts.target.direct:
             raise ValueError(
                 f"recipe {self.name!r} cannot take the loss {facts.loss!r}; it takes losses of "

@@ -1,25 +1,17 @@
-"""What a report says, gathered as plain values.
-
-It includes the most that an attacker can learn, as numbers and pictures, from the trade-off curve of
-`dpsparse.core.attacker.least_missed`.
-"""
+"""What a report says, gathered as plain values."""
 
 from __future__ import annotations
 
 import html
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..core import DataError, Statement
-from ..core.attacker import in_percent, least_missed
+from ..core.attacker import in_percent
 from ..core.errors import ModelEditedError
-from ..core.facts import Vector
 from ..core.regular_files import write_whole
 from ..core.words import details, guesses, one_of_many, other_words, paragraph
 from ..estimators.files import digest_in, load
@@ -29,122 +21,11 @@ from ..estimators.linear import SparseLinear
 from ..estimators.summary import about_bounds, keeps_dictionary, linear_of, shown_model, summary, survives
 from ..fitting.counts import CLIPPED, NO_COEFFICIENT, SHARES
 from ..ledger import Ledger
-from .evidence import (
-    audit_check,
-    caveat_checks,
-    cells_checks,
-    file_check,
-    guarantee_check,
-    ledger_check,
-    score_check,
-    settings_check,
-    usefulness_check,
-)
+from .attacker import learned, pictures, read_offs
 from .expected import EPSILONS, forecast, needed, repeat_plan, what_if
-from .model_rows import method_of, rows_of
+from .fitted_model import method_of, rows_of, shape_picture, whisker
 from .page import format_number, render
-from .pictures import Axis, Line, Point, plot, shape_picture, share, whisker
-from .verdict import Verdict, decide
-
-#: False positive rates that can be chosen in the picture.
-ACCEPTED = (0.01, 0.05, 0.1, 0.25)
-#: What an attacker thinks before they see the release, in the table of posterior beliefs.
-PRIORS = (0.001, 0.01, 0.1, 0.5)
-
-
-@dataclass(frozen=True, eq=False)
-class AttackerGain:
-    """What can be learned from a release about one record, at most."""
-
-    false_alarms: Vector
-    detections: Vector
-    success: float
-    beliefs: tuple[tuple[float, float], ...]
-
-
-def tradeoff(statement: Statement, alphas: Vector) -> Vector:
-    """The least part that an attacker misses, at each part that they accuse wrongly; 0 where nothing is guaranteed."""
-    if not statement.private:
-        return np.zeros_like(alphas)
-    return least_missed(alphas, statement.epsilon, statement.delta, statement.mu)
-
-
-def learned(statement: Statement) -> AttackerGain:
-    """The picture of a guarantee."""
-    alphas = np.concatenate([[0.0], np.geomspace(1e-4, 1e-2, 20)[:-1], np.linspace(1e-2, 1.0, 100)])
-    return AttackerGain(
-        false_alarms=alphas,
-        detections=1 - tradeoff(statement, alphas),
-        success=statement.attacker_success,
-        beliefs=tuple((prior, belief(prior, statement)) for prior in PRIORS),
-    )
-
-
-def belief(prior: float, statement: Statement) -> float:
-    r"""How sure an attacker can be at most, who held something for likely with this probability before.
-
-    Odds are multiplied by at most :math:`e^\epsilon`, but for outcomes whose probability is at most about delta.
-    """
-    if not statement.private or statement.epsilon > 500:
-        return 1.0
-    odds = prior / (1 - prior) * math.exp(statement.epsilon)
-    return odds / (1 + odds)
-
-
-def pictures(statement: Statement) -> dict[str, str]:
-    """What an attacker can at most learn, drawn: success, trade-off curve, and belief before and after."""
-    found = learned(statement)
-    success, whom = in_percent(found.success), "about one record" if statement.private else "about everyone"
-    gauge = share(
-        f"How often an attacker who knows everything else guesses right, at most: {success}",
-        [("coin flip", 0.5, "50 %"), ("with this model", found.success, success)],
-        low=0.5,
-        low_name="a coin flip",
-    )
-    bars: list[tuple[str, float, str]] = []
-    for prior, after in found.beliefs:
-        bars += [
-            (f"before: {100 * prior:g} %", prior, f"{100 * prior:g} %"),
-            ("after, at most", after, in_percent(after)),
-        ]
-    odds = share(
-        "How sure an attacker can be that something is true of one record, before and after seeing the model, at most",
-        bars,
-    )
-    points = [_read_off(statement, alpha) for alpha in ACCEPTED]
-    curve = plot(
-        f"How often an attacker is right {whom}, at most (true positive rate), against how often they "
-        "accuse wrongly (false positive rate)",
-        Axis("false positive rate", 0.0, 1.0),
-        Axis("true positive rate, at most", 0.0, 1.0),
-        [
-            Line(
-                "the guarantee of this model" if statement.private else "no guarantee",
-                found.false_alarms.tolist(),
-                found.detections.tolist(),
-            ),
-            Line("a coin flip", [0.0, 1.0], [0.0, 1.0], dashed=True),
-        ],
-        points=points,
-        choose="False positive rate that the attacker accepts",
-        chosen=1,
-    )
-    return {"gauge": gauge, "tradeoff": curve, "odds": odds}
-
-
-def _read_off(statement: Statement, alpha: float) -> Point:
-    found = 1 - float(tradeoff(statement, np.array([alpha]))[0])
-    said = (
-        f"An attacker who accuses wrongly in {100 * alpha:g} % of cases "
-        f"is right in at most {in_percent(found)} of the others."
-    )
-    return Point(f"{100 * alpha:g} %", alpha, found, said)
-
-
-def read_offs(statement: Statement) -> tuple[tuple[float, float], ...]:
-    """The same as a table: false positive rates, and the largest true positive rate at each."""
-    return tuple((point.x, point.y) for point in (_read_off(statement, alpha) for alpha in ACCEPTED))
-
+from .verdict import Verdict, judge
 
 #: What the page shows of an audit; what is not there is left out.
 AUDIT = ("verdict", "summary", "violated", "void", "caveats", "audited", "scope", "runs", "checks", "laws", "notes")
@@ -218,39 +99,22 @@ def report_of(
         raise DataError("there is nothing to report: the model is not fitted.")
     shown, inner = shown_model(model), linear_of(model)
     planned = repeat_plan(inner, statement)
-    payment, extract = ledger_check(statement, ledger)
-    verdict = decide(
-        [
-            guarantee_check(statement),
-            file_check(digest, edited),
-            settings_check(model, inner, statement, planned),
-            *caveat_checks(statement),
-            *cells_checks(statement),
-            payment,
-            audit_check(statement.recipe if model is inner else None, audit),
-            *score_check(scores),
-            usefulness_check(planned, scores),
-        ]
+    verdict, extract = judge(
+        model,
+        inner,
+        statement,
+        planned,
+        digest=digest,
+        edited=edited,
+        ledger=ledger,
+        audit=audit,
+        scores=scores,
     )
     values = {
         "name": name or type(shown).__name__,
-        "statement": statement,
-        "caveats": statement.caveats,
-        "promise": paragraph(statement),
-        "details": details(statement),
-        "success": in_percent(statement.attacker_success),
-        "record": _record(statement),
-        "several": one_of_many(statement.unit),
-        "guess": guesses(statement.adjacency, statement.unit),
-        "beliefs": learned(statement).beliefs,
-        "read_offs": read_offs(statement),
-        "pictures": pictures(statement),
+        **_said(statement),
         "model": summary(shown),
         **_model(shown),
-        "asks": _asks(statement),
-        "other_words": other_words(statement),
-        "clipped": [note for note in statement.notes if CLIPPED in note],
-        "unread": [note for note in statement.notes if note.startswith(SHARES) or NO_COEFFICIENT in note],
         "digest": digest,
         "ledger": statement.ledger,
         "extract": extract,
@@ -265,6 +129,27 @@ def report_of(
         "search_score": getattr(model, "best_score_", None),
     }
     return Report(verdict, values)
+
+
+def _said(statement: Statement) -> dict[str, Any]:
+    """The guarantee in words, numbers and pictures."""
+    return {
+        "statement": statement,
+        "caveats": statement.caveats,
+        "promise": paragraph(statement),
+        "details": details(statement),
+        "success": in_percent(statement.attacker_success),
+        "record": _record(statement),
+        "several": one_of_many(statement.unit),
+        "guess": guesses(statement.adjacency, statement.unit),
+        "beliefs": learned(statement).beliefs,
+        "read_offs": read_offs(statement),
+        "pictures": pictures(statement),
+        "asks": _asks(statement),
+        "other_words": other_words(statement),
+        "clipped": [note for note in statement.notes if CLIPPED in note],
+        "unread": [note for note in statement.notes if note.startswith(SHARES) or NO_COEFFICIENT in note],
+    }
 
 
 def _record(statement: Statement) -> str:
@@ -289,7 +174,7 @@ def _model(model: SparseLinear) -> dict[str, Any]:
     marks = ["" if row.known is None else whisker(row.known, reach[row.unit]) for row in rows]
     return {
         "rows": list(zip(rows, marks, strict=True)),
-        "curves": [shape_picture(shape) for shape in model.shapes_[:MOST_CURVES]],
+        "curves": [shape_picture(shape).svg() for shape in model.shapes_[:MOST_CURVES]],
         "in_units": keeps_dictionary(model),
         "hazards": survives(model),
         "about_bounds": about_bounds(model),
@@ -353,9 +238,8 @@ class Coverage:
 
     def __str__(self) -> str:
         return (
-            f"Measured on simulated data: {100 * self.part:.1f} % of {self.intervals:,} intervals "
-            "of 95 % contained their target, in "
-            f"{self.fits} fits (docs, page on coverage of intervals). Whether they hold here depends "
+            f"Measured on simulated data: {100 * self.part:.1f} % of {self.intervals:,} intervals of 95 % contained "
+            f"their target, in {self.fits} fits (docs, page on coverage of intervals). Whether they hold here depends "
             "on the assumptions below, which nobody can measure on private rows."
         )
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,9 +12,12 @@ from ..algorithms.constants import PLANNER
 from ..core import Statement
 from ..estimators.linear import SparseLinear
 from ..fitting import Shape, models_of, plan_fit
-from .pictures import Axis, Line, plot
-from .planner.forecast import ErrorBand
+from .pictures import Axis, Canvas, Line, Picture
+from .planner.forecast import Forecast
 from .planner.summary import PlanSummary
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: Budgets and multiples of the rows for which the expected error is shown.
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -65,13 +70,13 @@ def what_if(planned: Planned | None) -> tuple[WhatIf, ...]:
     """Typical test errors at other budgets and numbers of rows, from the planner's formulas."""
     if planned is None or planned.summary.outlook is None or planned.summary.error is None:
         return ()
-    summary, constant = planned.summary, planned.summary.error.constant
+    outlook, constant = planned.summary.outlook, planned.summary.error.constant
     found = []
     for multiple in MULTIPLES:
-        count = max(1, round(multiple * summary.n_rows))
-        bands = [_band(summary, count, epsilon) for epsilon in EPSILONS]
-        cells = tuple(Cell(None, "") if b is None else Cell(b.typical, _worth(b.typical, constant)) for b in bands)
-        found.append(WhatIf(count, multiple == 1.0, cells))
+        count = max(1, round(multiple * planned.summary.n_rows))
+        errors = [outlook.error(count, epsilon) for epsilon in EPSILONS]
+        typical = [None if error is None else error.test.typical for error in errors]
+        found.append(WhatIf(count, multiple == 1.0, tuple(Cell(v, _worth(v, constant)) for v in typical)))
     return tuple(found)
 
 
@@ -88,49 +93,77 @@ def needed(planned: Planned | None, statement: Statement) -> dict[str, str]:
     }
 
 
-def _worth(error: float, constant: float) -> str:
+def _worth(error: float | None, constant: float) -> str:
+    if error is None:
+        return ""
     if error <= PLANNER.useful * constant:
         return "useful"
     return "hopeless" if error > PLANNER.hopeless * constant else "borderline"
 
 
-def _band(summary: PlanSummary, rows: int, epsilon: float) -> ErrorBand | None:
-    found = None if summary.outlook is None else summary.outlook.error(rows, epsilon)
-    return None if found is None else found.test
+def error_line(outlook: Forecast, rows: int | None, epsilons: Sequence[float], label: str) -> Line | None:
+    """The typical test error by epsilon and the band of nine in ten data sets; None where fewer than two are known."""
+    found = [(epsilon, outlook.error(rows, epsilon)) for epsilon in epsilons]
+    known = [(epsilon, error.test) for epsilon, error in found if error is not None]
+    if len(known) < 2:
+        return None
+    x, bands = zip(*known, strict=True)
+    y, low, high = ([getattr(band, name) for band in bands] for name in ("typical", "low", "high"))
+    return Line(label, x, y, low=low, high=high, band="90 % band")
 
 
 def forecast(planned: Planned | None, statement: Statement) -> str:
     """Expected test error by epsilon, a curve for each number of rows; one is chosen by its button."""
-    if planned is None or planned.summary.error is None:
+    if planned is None or planned.summary.error is None or planned.summary.outlook is None:
         return ""
     summary, constant = planned.summary, planned.summary.error.constant
     epsilons = np.geomspace(0.1, 16.0, 17).tolist()  # smooth curves, and each point prepares a fit
-    lines, top = [], constant
+    lines = []
     for multiple in MULTIPLES:
         count = max(1, round(multiple * summary.n_rows))
-        bands = [(epsilon, _band(summary, count, epsilon)) for epsilon in epsilons]
-        known = [(epsilon, band) for epsilon, band in bands if band is not None]
-        if len(known) < 2:
-            return ""
-        top = max(top, *(band.high for _, band in known))
-        lines.append(
-            Line(
-                f"{count:,} rows" + (" (this model)" if multiple == 1.0 else ""),
-                [epsilon for epsilon, _ in known],
-                [band.typical for _, band in known],
-                [band.low for _, band in known],
-                [band.high for _, band in known],
-            )
-        )
-    level = Line("a constant predictor", [epsilons[0], epsilons[-1]], [constant, constant], dashed=True)
-    return plot(
-        "Expected test error by epsilon: the typical one, and the band of nine in ten data sets. "
+        label = f"{count:,} rows" + (" (this model)" if multiple == 1.0 else "")
+        lines.append(error_line(planned.summary.outlook, count, epsilons, label))
+    known = [line for line in lines if line is not None]
+    if len(known) < len(lines):
+        return ""
+    top = max([constant, *(value for line in known for value in line.high or ())])
+    return Picture(
+        title="Expected test error by epsilon: the typical one, and the band of nine in ten data sets. "
         "From public facts and formulas, not from this data",
-        Axis("epsilon", epsilons[0], epsilons[-1], log=True),
-        Axis("test error", 0.0, min(top * 1.05, 1.6 * constant)),
-        [*lines, level],
+        across=Axis("epsilon", epsilons[0], epsilons[-1], log=True),
+        up=Axis("test error", 0.0, min(top * 1.05, 1.6 * constant)),
+        lines=[*known, Line("a constant predictor", (), [constant], level=True)],
         mark=statement.epsilon if epsilons[0] <= statement.epsilon <= epsilons[-1] else None,
         mark_name="this model's epsilon",
         choose="Rows",
         chosen=MULTIPLES.index(1.0),
+    ).svg()
+
+
+def plot_error(outlook: Forecast, where: Canvas, epsilon: float | None = None) -> Axes:
+    """Draw the band of the test error against epsilon.
+
+    Parameters
+    ----------
+    outlook : Forecast
+    where : path, matplotlib Axes or None
+        A file (its ending says which format), or axes to draw on; None: the current ones of pyplot.
+    epsilon : float or None
+        Marked, if given.
+    """
+    epsilons, error, facts = np.geomspace(0.1, 16.0, 33).tolist(), outlook.error(), outlook.facts
+    line = error_line(outlook, None, epsilons, "typical")
+    if line is None or error is None:
+        raise ValueError(
+            "there is no expected error to plot for this recipe and loss. Use auto, select_polish or dual_averaging."
+        )
+    what = "error rate" if facts.target.classes else "mean squared error / variance"
+    picture = Picture(
+        title="Expected test error by epsilon",
+        across=Axis("epsilon", epsilons[0], epsilons[-1], log=True),
+        up=Axis(what, 0.0, 1.25 * error.constant),
+        lines=[line, Line("constant predictor", (), [error.constant], level=True)],
+        mark=epsilon,
+        mark_name="" if epsilon is None else f"epsilon = {epsilon:g}",
     )
+    return picture.draw(where, f"{facts.n_rows} rows, {facts.n_features} features")

@@ -12,7 +12,8 @@ from .. import __version__
 from ..core.errors import LedgerTamperedError
 from ..ledger import Ledger
 from .bench import Results
-from .pictures import Axis, Line, plot
+from .figures import Panel, error_panels
+from .pictures import Axis, Picture
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -60,30 +61,23 @@ def bench_page(results: Results) -> str:
     parts: list[dict[str, Any]] = []
     for data, metric in dict.fromkeys((row["data"], row["metric"]) for row in rows):
         here = [row for row in rows if (row["data"], row["metric"]) == (data, metric)]
-        parts.append({"data": data, "metric": metric, "rows": here, "plot": _plot(data, metric, here)})
+        drawn = [_by_epsilon(panel) for panel in error_panels(results, metric) if panel.title == data]
+        parts.append({"data": data, "metric": metric, "rows": here, "plot": "".join(drawn)})
     return render("bench.html", {"study": results.study, "machine": results.machine, "parts": parts})
 
 
-def _plot(data: str, metric: str, rows: list[dict[str, Any]]) -> str:
+def _by_epsilon(panel: Panel) -> str:
     """Error by epsilon; nothing where there are not two budgets."""
-    budgets = sorted({row["epsilon"] for row in rows if math.isfinite(row["epsilon"])})
+    budgets = sorted({epsilon for line in panel.lines for epsilon in line.x})
     if len(budgets) < 2:
         return ""
-    lines, top = [], 0.0
-    for method in dict.fromkeys(row["method"] for row in rows):
-        here = sorted((row for row in rows if row["method"] == method), key=lambda row: row["epsilon"])
-        top = max(top, *(row["mean"] for row in here))
-        if math.isinf(here[0]["epsilon"]):
-            lines.append(Line(method, [budgets[0], budgets[-1]], [here[0]["mean"]] * 2, dashed=True))
-            continue
-        x, y = [row["epsilon"] for row in here], [row["mean"] for row in here]
-        errors = [0.0 if math.isnan(row["standard_error"]) else 2 * row["standard_error"] for row in here]
-        low, high = [a - b for a, b in zip(y, errors, strict=True)], [a + b for a, b in zip(y, errors, strict=True)]
-        lines.append(Line(method, x, y, low, high))
-    across = Axis("epsilon", budgets[0], budgets[-1], log=True)
-    return plot(
-        f"{metric} on {data} by epsilon, with two standard errors", across, Axis(metric, 0.0, 1.05 * top or 1.0), lines
-    )
+    top = max(value for line in panel.lines for value in line.y)
+    return Picture(
+        title=f"{panel.y} on {panel.title} by epsilon, with two standard errors",
+        across=Axis(panel.x, budgets[0], budgets[-1], log=True),
+        up=Axis(panel.y, 0.0, 1.05 * top or 1.0),
+        lines=panel.lines,
+    ).svg()
 
 
 def ledger_page(ledger: Ledger) -> str:
@@ -97,17 +91,6 @@ def ledger_page(ledger: Ledger) -> str:
         return render("ledger.html", {"verified": None, "problem": str(error), "identity": "", "datasets": []})
     datasets: list[dict[str, Any]] = []
     for name in ledger.datasets():
-        entries = [
-            {
-                "number": entry.number,
-                "label": entry.label,
-                "time": entry.time,
-                "status": entry.status,
-                "run": entry.run_id,
-                "epsilon": entry.epsilon(max(ledger.total(name).delta, 0.0)),
-            }
-            for entry in ledger.entries(name)
-        ]
         total, spent = ledger.total(name), ledger.spent(name)
         datasets.append(
             {
@@ -117,7 +100,7 @@ def ledger_page(ledger: Ledger) -> str:
                 "spent": spent,
                 "remaining": ledger.remaining(name),
                 "part": min(1.0, spent.epsilon / total.epsilon) if total.epsilon else 1.0,
-                "entries": entries,
+                "entries": [(entry, entry.epsilon(max(total.delta, 0.0))) for entry in ledger.entries(name)],
             }
         )
     values = {"verified": verified, "problem": problem, "identity": ledger.identity(), "datasets": datasets}

@@ -1,17 +1,25 @@
-"""Plots as SVG in the page: no library, no network, readable by a screen reader, printed as they are."""
+"""Pictures, each described once: as SVG in a page, or on axes of matplotlib (extra `plots`).
+
+The SVG needs no library and no network, is read by screen readers, and is printed as it is.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import html
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-from ..estimators.shape_functions import ShapeFunction
-from .model_rows import ModelFact
+#: Where matplotlib draws: a file, axes, or the current ones of pyplot.
+Canvas: TypeAlias = "str | PathLike[str] | Axes | None"
 
 #: Size of a plot, and of its margins.
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 520, 320, 62, 16, 14, 50
@@ -19,6 +27,8 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 520, 320, 62, 16, 14, 50
 COLOURS = ("#1b5e9e", "#a3480b", "#3b6e22", "#6a3d9a", "#8a1f5c")
 #: Of dashed lines, which are there to compare with.
 GREY = "#4a4a4a"
+#: Of headings over what carries no guarantee.
+CAVEAT = "#b00020"
 
 
 @dataclass(frozen=True)
@@ -57,14 +67,54 @@ class Axis:
 
 @dataclass(frozen=True)
 class Line:
-    """A curve, perhaps with a band around it."""
+    """A curve, perhaps with a band around it.
 
-    name: str
+    Attributes
+    ----------
+    label : str
+    x, y : sequence of float
+    error : sequence of float
+        One standard error of each value, where it is known.
+    level : bool
+        Drawn across at the first value of y, since it does not depend on what is on the horizontal axis.
+    low, high : sequence of float or None
+        Ends of the band; None: two standard errors, or no band.
+    band : str
+        What the band is called.
+    dashed : bool
+        There to compare with.
+    """
+
+    label: str
     x: Sequence[float]
     y: Sequence[float]
+    error: Sequence[float] = ()
+    level: bool = False
     low: Sequence[float] | None = None
     high: Sequence[float] | None = None
+    band: str = ""
     dashed: bool = False
+
+    @property
+    def grey(self) -> bool:
+        """Whether it is there to compare with."""
+        return self.dashed or self.level
+
+    @property
+    def edges(self) -> tuple[Sequence[float], Sequence[float]] | None:
+        """The lower and the upper end of the band."""
+        if self.low is not None and self.high is not None:
+            return self.low, self.high
+        if not self.error:
+            return None
+        pairs = list(zip(self.y, self.error, strict=True))
+        return [v - 2 * e for v, e in pairs], [v + 2 * e for v, e in pairs]
+
+    def points(self, across: Axis) -> list[tuple[float, float]]:
+        """Its points; of a level line the ends of the axis."""
+        return (
+            [(v, self.y[0]) for v in (across.low, across.high)] if self.level else [*zip(self.x, self.y, strict=True)]
+        )
 
 
 @dataclass(frozen=True)
@@ -77,23 +127,9 @@ class Point:
     said: str
 
 
-def plot(
-    title: str,
-    across: Axis,
-    up: Axis,
-    lines: Sequence[Line],
-    *,
-    mark: float | None = None,
-    mark_name: str = "",
-    points: Sequence[Point] = (),
-    choose: str = "",
-    chosen: int = 0,
-) -> str:
-    """Curves as an SVG element. The title is read out, and every curve shows its name when it is pointed at.
-
-    With `choose`, one of the points, or of the lines with a band if there are no points, is brought
-    out at a time, by radio buttons: no script is needed, arrow keys move between them, and what is
-    chosen is printed.
+@dataclass(frozen=True, kw_only=True)
+class Picture:
+    """Curves in one frame: described once, and drawn as SVG in a page (`svg`) or by matplotlib (`draw`).
 
     Parameters
     ----------
@@ -108,57 +144,113 @@ def plot(
     points : sequence of Point
         Places on a curve that can be chosen, each with a sentence.
     choose : str
-        What the buttons choose; empty: no buttons.
+        What buttons choose, one of the points, or of the lines with a band if there are no points; empty: no buttons.
     chosen : int
         Which one is chosen first.
     """
-    drawn = [
-        f'<svg role="img" viewBox="0 0 {WIDTH} {HEIGHT}" class="plot" aria-label="{html.escape(title)}">',
-        f"<title>{html.escape(title)}</title>",
-        *_frame(across, up),
-    ]
-    options = [line.name for line in lines if line.low is not None] if choose and not points else []
-    for number, line in enumerate(lines):
-        one = _line(line, _colour(number, line), across, up)
-        drawn.append(f'<g class="option o{number}">{one}</g>' if line.name in options else one)
-    if mark is not None:
-        x = _x(across.part(mark))
-        drawn.append(
-            f'<line x1="{x}" x2="{x}" y1="{TOP}" y2="{HEIGHT - BOTTOM}" '
-            'stroke="#222" stroke-width="1.5" stroke-dasharray="2 3">'
-            f"<title>{html.escape(mark_name)}</title></line>"
-        )
-    drawn += [f'<g class="option o{k}">{_point(point, across, up)}</g>' for k, point in enumerate(points)]
-    drawn.append("</svg>")
-    keys = [_key(line.name, _colour(k, line), line.dashed) for k, line in enumerate(lines)]
-    keys += [] if mark is None or not mark_name else [_key(mark_name, "#222", True)]
-    caption = f'<figcaption>{html.escape(title)}<ul class="keys">{"".join(keys)}</ul></figcaption>'
-    buttons = _buttons(title, choose, options or [point.name for point in points], chosen) if choose else ""
-    told = "".join(f'<p class="option o{k}">{html.escape(point.said)}</p>' for k, point in enumerate(points))
-    return f"<figure{' class=choice' if choose else ''}>{buttons}{told}{''.join(drawn)}{caption}</figure>"
+
+    title: str
+    across: Axis
+    up: Axis
+    lines: Sequence[Line]
+    mark: float | None = None
+    mark_name: str = ""
+    points: Sequence[Point] = ()
+    choose: str = ""
+    chosen: int = 0
+
+    def svg(self) -> str:
+        """An SVG element. The title is read out, and every curve shows its name when it is pointed at.
+
+        What is chosen is brought out by radio buttons: no script is needed, arrow keys move between them, and it is
+        printed.
+        """
+        across, up, title = self.across, self.up, html.escape(self.title)
+        drawn = [
+            f'<svg role="img" viewBox="0 0 {WIDTH} {HEIGHT}" class="plot" aria-label="{title}">',
+            f"<title>{title}</title>",
+            *_frame(across, up),
+        ]
+        options = [line.label for line in self.lines if line.edges] if self.choose and not self.points else []
+        for number, line in enumerate(self.lines):
+            one = _line(line, _colour(number, line), across, up)
+            drawn.append(f'<g class="option o{number}">{one}</g>' if line.label in options else one)
+        if self.mark is not None:
+            x = _x(across.part(self.mark))
+            drawn.append(
+                f'<line x1="{x}" x2="{x}" y1="{TOP}" y2="{HEIGHT - BOTTOM}" '
+                'stroke="#222" stroke-width="1.5" stroke-dasharray="2 3">'
+                f"<title>{html.escape(self.mark_name)}</title></line>"
+            )
+        drawn += [f'<g class="option o{k}">{_point(point, across, up)}</g>' for k, point in enumerate(self.points)]
+        drawn.append("</svg>")
+        keys = [_key(line.label, _colour(k, line), line.grey) for k, line in enumerate(self.lines)]
+        keys += [] if self.mark is None or not self.mark_name else [_key(self.mark_name, "#222", True)]
+        caption = f'<figcaption>{title}<ul class="keys">{"".join(keys)}</ul></figcaption>'
+        names = options or [point.name for point in self.points]
+        buttons = _buttons(self.title, self.choose, names, self.chosen) if self.choose else ""
+        told = "".join(f'<p class="option o{k}">{html.escape(p.said)}</p>' for k, p in enumerate(self.points))
+        return f"<figure{' class=choice' if self.choose else ''}>{buttons}{told}{''.join(drawn)}{caption}</figure>"
+
+    def draw(self, where: Canvas, heading: str, *, sound: bool = True) -> Axes:
+        """Draw on axes of matplotlib, under a heading that is red where there is no guarantee (`sound` is false).
+
+        Parameters
+        ----------
+        where : path, matplotlib Axes or None
+            A file (its ending says which format), or axes to draw on; None: the current ones of pyplot.
+        heading : str
+        sound : bool
+        """
+        across, up = self.across, self.up
+        with axes_at(where) as axes:
+            for line in self.lines:
+                if line.edges:
+                    axes.fill_between(line.x, *line.edges, alpha=0.25, label=line.band or None)
+                x, y = zip(*line.points(across), strict=True)
+                colour, style = ("grey", "--") if line.grey else (None, "-")
+                axes.plot(x, y, label=line.label, color=colour, linestyle=style)
+            if self.mark is not None:
+                axes.axvline(self.mark, color="black", linewidth=0.8, linestyle=":", label=self.mark_name)
+            axes.set(xlim=(across.low, across.high), ylim=(up.low, up.high), xlabel=across.name, ylabel=up.name)
+            if across.log:
+                axes.set_xscale("log")
+                axes.set_xticks(across.ticks(), labels=[f"{value:g}" for value in across.ticks()])
+                axes.minorticks_off()
+            axes.grid(alpha=0.3)
+            axes.legend(frameon=False)
+            set_heading(axes, heading, sound=sound)
+            return axes
 
 
-def shape_picture(shape: ShapeFunction) -> str:
-    """The effect of one column as an SVG element, with its band where there is one."""
-    values = np.atleast_2d(shape.value)
-    band = None if shape.low is None or shape.high is None else (shape.low.tolist(), shape.high.tolist())
-    ends = np.concatenate([values.ravel(), [0.0], *([] if band is None else band)])
-    room = 0.05 * float(np.ptp(ends)) or 1.0
-    unit = f" ({shape.unit})" if shape.unit else ""
-    kind = "a line" if shape.kind == "line" else f"{shape.kind}, {shape.terms} terms"
-    said = "" if band is None else f"; band of {shape.level:.0%} for each value by itself"
-    lines = [
-        Line("effect" if len(values) == 1 else f"class {k}", shape.grid.tolist(), v.tolist(), *(band or (None, None)))
-        for k, v in enumerate(values)
-    ]
-    return plot(
-        f"{shape.column}: {kind}; effect on the margin against {shape.reference:g}{unit}{said}",
-        Axis(f"{shape.column}{unit}", float(shape.grid[0]), float(shape.grid[-1])),
-        Axis("effect", float(ends.min()) - room, float(ends.max()) + room),
-        lines,
-        mark=shape.reference,
-        mark_name="reference",
-    )
+@contextmanager
+def axes_at(where: Canvas) -> Iterator[Axes]:
+    """Axes to draw on; a file is written at the end, and its ending says in which format."""
+    try:
+        from matplotlib.axes import Axes
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError("plots need matplotlib, which is not installed. Run: pip install 'dpsparse[plots]'") from None
+    if where is None:
+        from matplotlib import pyplot
+
+        yield pyplot.gca()
+    elif isinstance(where, Axes):
+        yield where
+    elif isinstance(where, str | Path):
+        figure = Figure(figsize=(6.4, 4.0), layout="constrained")
+        yield figure.subplots()
+        figure.savefig(where)
+    else:
+        raise TypeError(f"plot needs a file name or matplotlib axes, got {type(where).__name__}.")
+
+
+def set_heading(axes: Axes, heading: str, *, sound: bool) -> None:
+    """Write a heading over axes; in red, with a word on it, where nothing is guaranteed."""
+    if sound:
+        axes.set_title(heading, fontsize=10)
+    else:
+        axes.set_title(f"NO GUARANTEE. {heading}", color=CAVEAT, fontsize=10)
 
 
 def share(title: str, values: Sequence[tuple[str, float, str]], low: float = 0.0, low_name: str = "") -> str:
@@ -197,36 +289,21 @@ def share(title: str, values: Sequence[tuple[str, float, str]], low: float = 0.0
     return f"<figure>{''.join(drawn)}</svg><figcaption>{html.escape(title)}</figcaption></figure>"
 
 
-def whisker(known: ModelFact, reach: float) -> str:
-    """An interval and its middle in the cell of a table, on a scale from `-reach` to `reach`.
-
-    Hollow where it is not clear of noise.
-    """
-    axis = Axis("", -reach, reach)
-    a, b, c = (round(4 + 152 * axis.part(value), 1) for value in (known.low, known.estimate, known.high))
-    fill = COLOURS[0] if known.clear else "#fff"
-    return (
-        '<svg viewBox="0 0 160 16" class="whisker" aria-hidden="true">'
-        '<line x1="80" x2="80" y1="0" y2="16" stroke="#999"/>'
-        f'<line x1="{a}" x2="{c}" y1="8" y2="8" stroke="{COLOURS[0]}" stroke-width="2"/>'
-        f'<circle cx="{b}" cy="8" r="4" fill="{fill}" stroke="{COLOURS[0]}" stroke-width="2"/></svg>'
-    )
-
-
 def _colour(number: int, line: Line) -> str:
-    return GREY if line.dashed else COLOURS[number % len(COLOURS)]
+    return GREY if line.grey else COLOURS[number % len(COLOURS)]
 
 
 def _line(line: Line, colour: str, across: Axis, up: Axis) -> str:
     band = ""
-    if line.low is not None and line.high is not None:
-        points = [*zip(line.x, line.high, strict=True), *reversed([*zip(line.x, line.low, strict=True)])]
+    if line.edges:
+        low, high = line.edges
+        points = [*zip(line.x, high, strict=True), *reversed([*zip(line.x, low, strict=True)])]
         band = f'<polygon points="{_points(points, across, up)}" fill="{colour}" opacity="0.18"/>'
-    dash = ' stroke-dasharray="6 4"' if line.dashed else ""
-    path = _points(zip(line.x, line.y, strict=True), across, up)
+    dash = ' stroke-dasharray="6 4"' if line.grey else ""
+    path = _points(line.points(across), across, up)
     return (
         f'{band}<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2.5"{dash}>'
-        f"<title>{html.escape(line.name)}</title></polyline>"
+        f"<title>{html.escape(line.label)}</title></polyline>"
     )
 
 

@@ -19,38 +19,24 @@ def registry_entry(report: Report) -> dict[str, Any]:
     Texts that are empty are for a person to fill in: see `left_open`.
     """
     said: Statement = report.values["statement"]
-    pure, local = said.delta == 0, said.unit.endswith("(local model)")
-    counted = "" if said.adjacency == "add-remove" else "the number of records, "
+    selected = len(report.values["model"]["selected"])
     return {
         "url_slug": "",
         "deployment": {
             "basic": {
                 "name": "",
                 "data_curators": [{"data_curator_name": "", "data_curator_type": ""}],
-                "description": f"A linear model with {said.loss} loss and {len(report.values['model']['selected'])} "
-                f"nonzero coefficients, fitted by dpsparse with recipe {said.recipe}.",
+                "description": f"A linear model with {said.loss} loss and {selected} nonzero coefficients, fitted by "
+                f"dpsparse with recipe {said.recipe}.",
                 "intended_use": "",
                 "data_product_type": "Machine learning model",
                 "data_product_region": "",
                 "data_product_sector": "",
                 "publication_date": "",
             },
-            "dp_variant": {
-                "variant_name": "Pure DP" if pure else "Approximate DP",
-                "data_domain": report.values["about_bounds"],
-                "unprotected_quantities": f"{counted}the names of columns, the declared bounds, categories and labels, "
-                "and the settings of the fit",
-            },
-            "privacy_loss": {
-                "privacy_unit": said.unit,
-                "privacy_unit_details": f"{said.adjacency}: neighbouring datasets differ by "
-                f"{neighbours(said.adjacency, said.unit).rstrip(',')}.",
-                "number_of_privacy_units": 1,
-                "privacy_parameters": {"epsilon": said.epsilon} | ({} if pure else {"delta": said.delta}),
-                "privacy_parameters_details": f"{paragraph(said)} {other_words(said)}",
-            },
+            **_guarantee(said, report.values["about_bounds"]),
             "deployment_model": {
-                "model_name": "Local" if local else "Central",
+                "model_name": "Local" if said.unit.endswith("(local model)") else "Central",
                 "model_name_details": "",
                 "trust_assumptions": "; ".join(said.assumptions),
                 "actors": "",
@@ -61,17 +47,41 @@ def registry_entry(report: Report) -> dict[str, Any]:
                 "access_type": "Non-interactive",
                 "access_type_details": "The model file is published; everything in it was computed from noisy answers.",
             },
-            "implementation": {
-                "preprocessing_and_hyperparameter_tuning": "; ".join(said.notes),
-                "mechanisms": _mechanisms(said),
-                "composition": said.accountant,
-                "post_processing": "Coefficients and predictions are computed from the noisy answers alone.",
-                "justification": "",
-                "utility": "",
-                "additional_information": ", ".join(f"{name} {version}" for name, version in said.versions.items()),
-            },
+            "implementation": _implementation(said),
             "administrative": {"evidence_sources": {}, "status": "Draft", "registry_authors": [""], "tier": ""},
         },
+    }
+
+
+def _guarantee(said: Statement, about_bounds: str) -> dict[str, Any]:
+    """The fields about the variant of differential privacy, and about the privacy loss."""
+    pure, counted = said.delta == 0, "" if said.adjacency == "add-remove" else "the number of records, "
+    return {
+        "dp_variant": {
+            "variant_name": "Pure DP" if pure else "Approximate DP",
+            "data_domain": about_bounds,
+            "unprotected_quantities": f"{counted}the names of columns, the declared bounds, categories and labels, "
+            "and the settings of the fit",
+        },
+        "privacy_loss": {
+            "privacy_unit": said.unit,
+            "privacy_unit_details": f"{said.adjacency}: neighbouring datasets differ by {_neighbours(said)}.",
+            "number_of_privacy_units": 1,
+            "privacy_parameters": {"epsilon": said.epsilon} | ({} if pure else {"delta": said.delta}),
+            "privacy_parameters_details": f"{paragraph(said)} {other_words(said)}",
+        },
+    }
+
+
+def _implementation(said: Statement) -> dict[str, str]:
+    return {
+        "preprocessing_and_hyperparameter_tuning": "; ".join(said.notes),
+        "mechanisms": _mechanisms(said),
+        "composition": said.accountant,
+        "post_processing": "Coefficients and predictions are computed from the noisy answers alone.",
+        "justification": "",
+        "utility": "",
+        "additional_information": ", ".join(f"{name} {version}" for name, version in said.versions.items()),
     }
 
 
@@ -91,52 +101,48 @@ def nist_blocks(report: Report) -> list[dict[str, str]]:
     reached and what it costs, and its conditions.
     """
     said: Statement = report.values["statement"]
-    found = {check.what: check.said for check in report.verdict.checks}
-    who = one_of_many(said.unit)
-    blocks = {
-        "Privacy parameters": (
-            f"epsilon {said.epsilon:.4g}, delta {said.delta:.3g}, {said.adjacency}; an attacker's best guess is right "
-            f"at most {in_percent(said.attacker_success)} of the time. {_payment(said)}",
-            "A person who is responsible for the data agreed to these numbers, and to the total for this dataset, "
-            "before the fit.",
-        ),
-        "Unit of privacy": (
-            f"{said.unit}; neighbouring datasets differ by {neighbours(said.adjacency, said.unit).rstrip(',')}.",
-            f"Each {who} has only one id." if who else "No person has more than one row.",
-        ),
-        "Algorithms and correctness": (
-            f"{_mechanisms(said)}. Composed by: {said.accountant}. {found['Settings']} {found['Audit']}",
-            "The software is the released version that the statement names; its proofs and audits were read.",
-        ),
-        "Utility": (
-            found["Usefulness"],
-            "The model is accurate enough for its purpose, on held-out data and under a guarantee of its own.",
-        ),
-        "Bias": (
-            "Nothing about groups of people is measured here: dpsparse score --group does so, under the budget.",
-            "Errors for small groups, which noise affects most, were considered.",
-        ),
-        "Access control": (
-            f"{found['File']} {found['Ledger']}",
-            "Records, ledger and the machine of the fit are protected; a copy of the ledger's head is kept elsewhere.",
-        ),
-        "Trust models": (
-            "Local: each device randomises its own report."
-            if "(local model)" in said.unit
-            else "Central: one computer held the records. " + "; ".join(said.assumptions),
-            "Each of these assumptions is true; the people who ran the fit were allowed to see the records.",
-        ),
-        "Side channels": (
-            "Noise is drawn on an integer lattice from cryptographic randomness, and no seed was used. "
-            "Time, memory use and logs are not covered.",
-            "Times, memory use and logs of the fit stay confidential.",
-        ),
-        "Data collection exposure": (
-            "Nothing: the statement begins with the records as they were given to the fit.",
-            "Collecting, storing and linking the records was lawful, and no more was collected than was needed.",
-        ),
+    found, who = {check.what: check.said for check in report.verdict.checks}, one_of_many(said.unit)
+    one_id = f"Each {who} has only one id." if who else "No person has more than one row."
+    blocks = _shown(said, found)
+    return [{"block": name, "shown": blocks[name], "confirm": CONFIRM.get(name, one_id)} for name in blocks]
+
+
+#: What a person must confirm in each block; for the unit of privacy it depends on the unit.
+CONFIRM = {
+    "Privacy parameters": "A person who is responsible for the data agreed to these numbers, and to the total for this "
+    "dataset, before the fit.",
+    "Algorithms and correctness": "The software is the released version that the statement names; its proofs and "
+    "audits were read.",
+    "Utility": "The model is accurate enough for its purpose, on held-out data and under a guarantee of its own.",
+    "Bias": "Errors for small groups, which noise affects most, were considered.",
+    "Access control": "Records, ledger and the machine of the fit are protected; a copy of the ledger's head is kept "
+    "elsewhere.",
+    "Trust models": "Each of these assumptions is true; the people who ran the fit were allowed to see the records.",
+    "Side channels": "Times, memory use and logs of the fit stay confidential.",
+    "Data collection exposure": "Collecting, storing and linking the records was lawful, and no more was collected than "
+    "was needed.",
+}
+
+
+def _shown(said: Statement, found: dict[str, str]) -> dict[str, str]:
+    """What is shown in each block; `found` is what each check of the verdict says."""
+    local = "(local model)" in said.unit
+    return {
+        "Privacy parameters": f"epsilon {said.epsilon:.4g}, delta {said.delta:.3g}, {said.adjacency}; an attacker's "
+        f"best guess is right at most {in_percent(said.attacker_success)} of the time. {_payment(said)}",
+        "Unit of privacy": f"{said.unit}; neighbouring datasets differ by {_neighbours(said)}.",
+        "Algorithms and correctness": f"{_mechanisms(said)}. Composed by: {said.accountant}. {found['Settings']} "
+        f"{found['Audit']}",
+        "Utility": found["Usefulness"],
+        "Bias": "Nothing about groups of people is measured here: dpsparse score --group does so, under the budget.",
+        "Access control": f"{found['File']} {found['Ledger']}",
+        "Trust models": "Local: each device randomises its own report."
+        if local
+        else "Central: one computer held the records. " + "; ".join(said.assumptions),
+        "Side channels": "Noise is drawn on an integer lattice from cryptographic randomness, and no seed was used. "
+        "Time, memory use and logs are not covered.",
+        "Data collection exposure": "Nothing: the statement begins with the records as they were given to the fit.",
     }
-    return [{"block": name, "shown": shown, "confirm": confirm} for name, (shown, confirm) in blocks.items()]
 
 
 def nist_page(report: Report) -> str:
@@ -145,6 +151,10 @@ def nist_page(report: Report) -> str:
     for one in nist_blocks(report):
         lines += [f"## {one['block']}", "", one["shown"], "", f"- [ ] {one['confirm']}", ""]
     return "\n".join(lines)
+
+
+def _neighbours(said: Statement) -> str:
+    return neighbours(said.adjacency, said.unit).rstrip(",")
 
 
 def _mechanisms(said: Statement) -> str:

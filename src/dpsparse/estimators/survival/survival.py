@@ -346,7 +346,7 @@ memory_limit, random_state, verbose
 
         On the current axes of pyplot, on given ones, or in a file. Needs the extra `plots`.
         """
-        from ...report.coefficient_plot import plot_survival
+        from ...report.fitted_model import plot_survival
 
         check_is_fitted(self, "coef_")
         return plot_survival(self, X, where)

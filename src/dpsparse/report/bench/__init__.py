@@ -5,8 +5,7 @@ those that are missing, in processes, and keeps each result as soon as it is the
 that was stopped goes on where it was.
 """
 
-from .results import Results
-from .runner import run_study
+from .results import Results, run_study
 from .study import Cell, Scale, ScaledStudy, Study, StudyClaim
 
 __all__ = ["Cell", "Results", "Scale", "ScaledStudy", "Study", "StudyClaim", "run_study"]

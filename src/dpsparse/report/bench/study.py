@@ -183,9 +183,8 @@ def find_study(name: str) -> ScaledStudy:
         return known[name]
     if not known:
         raise DataError(
-            "the studies of the papers stand in benchmarks/papers of the source tree. Run this in "
-            "a clone of it, or compare "
-            "recipes on a file with --recipe and --data."
+            "the studies of the papers stand in benchmarks/papers of the source tree. Run this in a clone of it, or "
+            "compare recipes on a file with --recipe and --data."
         )
     close = difflib.get_close_matches(name, known, n=1)
     raise DataError(

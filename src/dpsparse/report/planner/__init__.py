@@ -5,7 +5,7 @@ from .assumptions import Assumptions
 from .forecast import ErrorBand, ExpectedError, Forecast
 from .intervals import IntervalForecast, forecast
 from .smallest_coefficient import smallest_coefficient
-from .summary import PlanSummary, plot_error, summarise
+from .summary import PlanSummary, summarise
 
 __all__ = [
     "Assumptions",
@@ -17,7 +17,6 @@ __all__ = [
     "PlannedAsk",
     "forecast",
     "planned_asks",
-    "plot_error",
     "smallest_coefficient",
     "summarise",
 ]

@@ -83,7 +83,7 @@ class Assumptions:
         return self.constants(facts)[1]
 
     def constants(self, facts: Facts) -> tuple[float, float]:
-        """The same for a class as rare as the convention allows, and for a typical one."""
+        """Test error of the constant predictor for the rarest class of the convention, and for a typical one."""
         if not facts.target.classes:
             return (1.0, 1.0)
         return (PLANNER.rare, 0.5) if self.base_rate is None else (float(self.base_rate),) * 2

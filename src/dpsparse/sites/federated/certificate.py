@@ -15,7 +15,7 @@ from ...accounting import Cost, PlanCost, PricedPlan, SumCost, cost_of_units
 from ...accounting.costs.base import read_cost, write_cost
 from ...accounting.costs.unit import bare_cost, unit_of
 from ...accounting.draws import TurnCost
-from ...core import PoissonRows, PrivacyError, Receipt, Statement
+from ...core import PrivacyError, Receipt, Statement
 from ...core.codec import Document, canonical_json
 from ...core.release import difference
 from ...core.statement import COST_NAMES
@@ -64,12 +64,7 @@ def statement_without_noise(about: SiteSummary, n_rows: int) -> Statement:
     """The statement of a run without noise: it guarantees nothing, and says so."""
     caveat = "no privacy: this model was made without noise, and must not be released"
     return statement_of_nothing(
-        recipe=about.recipe,
-        loss=about.loss,
-        adjacency=about.adjacency,
-        unit=about.unit,
-        n_rows=n_rows,
-        caveat=caveat,
+        recipe=about.recipe, loss=about.loss, adjacency=about.adjacency, unit=about.unit, n_rows=n_rows, caveat=caveat
     )
 
 
@@ -322,15 +317,14 @@ def covered(said: Statement, bill: Cost) -> bool:
         costs = bill.account.costs
         exact = [(costs.rho, said.rho), (costs.mu, said.mu)]
         for ask, told in zip(bill.plan.asks, said.asks, strict=True):
-            rate = ask.rows.rate if isinstance(ask.rows, PoissonRows) else 1.0
-            drawn = TurnCost(ask.noise, bill.rho_scale * ask.weights()[0], rate, ask.offset).strength
+            drawn = TurnCost(ask.noise, bill.rho_scale * ask.weights()[0], ask.rate, ask.offset).strength
             own = replace(
                 told,
                 name=ask.name,
                 times=ask.times,
                 draws=ask.draws,
                 noise=ask.noise,
-                rate=rate,
+                rate=ask.rate,
                 offset=ask.offset,
                 cost_name=COST_NAMES[ask.noise],
                 part="",

@@ -1,6 +1,6 @@
 """What every server of sites does, whatever it trains: it enrols sites, and keeps the model and what came in.
 
-It knows no recipe.
+It knows no recipe. `Saved` is its state as a file: the model, the round, what came in since, and what sites guaranteed.
 """
 
 from __future__ import annotations
@@ -9,26 +9,102 @@ import hashlib
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from ...core import DataError, PrivacyError, checks
 from ...core.facts import Vector
 from ...core.log import log_event
-from ...core.regular_files import same_file
+from ...core.regular_files import parse_json, same_file
 from ...core.release import difference
-from ..rounds import Coordinator, FileStore, MessageError
+from ...core.sealed_files import SealedKind
+from ..rounds import Coordinator, FileStore, MessageError, ServerState
 from ..rounds.coordinator import Model_co
-from ..rounds.messages import Report, Task
-from ..rounds.protocol import AgreedBySites
+from ..rounds.messages import LARGEST_NUMBER, Report, Task
+from ..rounds.protocol import AgreedBySites, SiteProtocol
 from .certificate import Certificate, Federation
-from .saved import Saved
 
 #: No run has it: stands for that of a state whose protocol cannot be read, so that it is refused.
 NO_NONCE = "0" * 32
+
+
+@dataclass(frozen=True, eq=False)
+class Saved(ServerState):
+    """A server between two messages.
+
+    Attributes
+    ----------
+    protocol : str
+        Its text.
+    round : int
+        The round that is open; as many as there are when all are closed.
+    w : array
+        The model of that round.
+    changes : dict
+        By number of the site: what came in this round.
+    invited : tuple of int
+        Sites that take part in this round; none where they were drawn by secret coins.
+    answered : tuple of int
+        How many sites answered each closed round; none there.
+    certificates : tuple of Certificate
+    """
+
+    #: Space for some ten million coefficients; for the eyes of the server alone.
+    kind: ClassVar = SealedKind("dpsparse-federated-server", 2, 2**30, "a saved server of sites", rights=0o600)
+
+    protocol: str
+    round: int
+    w: Vector
+    changes: dict[int, Vector]
+    invited: tuple[int, ...]
+    answered: tuple[int, ...]
+    certificates: tuple[Certificate, ...]
+
+    @property
+    def nonce(self) -> str:
+        """Which run was saved."""
+        return self._of_protocol("nonce")
+
+    @property
+    def release(self) -> str:
+        """By which release."""
+        return self._of_protocol("release")
+
+    def _of_protocol(self, name: str) -> str:
+        try:
+            return str(parse_json(self.protocol)[name])
+        except (ValueError, TypeError, KeyError):
+            return ""
+
+    def check(self, protocol: SiteProtocol, path: str | PathLike[str], *, keeps: bool) -> None:
+        """Refuse, with `DataError`, what does not agree with itself or with the protocol.
+
+        `keeps` whether reports are saved.
+        """
+        size, sites = protocol.size, len(protocol.sites)
+        holds = (
+            0 <= self.round <= protocol.rounds
+            and len(self.answered) == (self.round if keeps else 0)
+            and (keeps or not (self.changes or self.invited))
+            and all(0 <= k <= sites for k in self.answered)
+            and self.w.shape == (size,)
+            and bool(np.all(np.abs(self.w) <= LARGEST_NUMBER))
+            and all(v.shape == (size,) and np.linalg.norm(v) <= protocol.radius for v in self.changes.values())
+            and all(0 <= k < sites for k in self.invited)
+            and set(self.changes) <= set(self.invited)
+            and not (self.changes and self.round == protocol.rounds)
+        )
+        try:
+            for certificate in self.certificates:
+                certificate.check(protocol)
+        except MessageError:
+            holds = False
+        if not holds:
+            raise self.kind.damaged(path)
 
 
 class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
@@ -94,9 +170,8 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
             self._store = FileStore(Path(state).parent, f"{protocol.identity.hex()}-server")
         elif noise is not None:
             raise PrivacyError(
-                "a server that protects whole sites needs state=..., a file: rounds are noted "
-                "beside it before their noise is drawn, so "
-                "that none gets a second noise after a restart."
+                "a server that protects whole sites needs state=..., a file: rounds are noted beside it before their "
+                "noise is drawn, so that none gets a second noise after a restart."
             )
         self._open_round()
 
@@ -215,9 +290,8 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
         assert self._store is not None
         if self._store.note(turn, b"closed") is not None:
             raise PrivacyError(
-                f"round {turn} of this run was closed before, by another server or from another "
-                "copy of its state. No second noise is drawn "
-                f"for it. Go on with {type(self).__name__}.open(path, ...)."
+                f"round {turn} of this run was closed before, by another server or from another copy of its state. No "
+                f"second noise is drawn for it. Go on with {type(self).__name__}.open(path, ...)."
             )
 
     # ---------------------------------------------------------------------------------------------- saving
@@ -261,9 +335,8 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
         if Path(self.state).exists():
             name = type(self).__name__
             raise DataError(
-                f"{self.state} exists and is not replaced. Go on with the run that it holds by "
-                f"{name}.open(path, ...), with the same arguments; or give a new run, for which sites pay once more, "
-                "a file of its own."
+                f"{self.state} exists and is not replaced. Go on with the run that it holds by {name}.open(path, "
+                "...), with the same arguments; or give a new run, for which sites pay once more, a file of its own."
             )
         if self._noise is not None:
             self._store.note_paid(self._noise)
@@ -291,9 +364,8 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
         """
         if self.state is not None and self.secret and not same_file(path, self.state):
             raise PrivacyError(
-                f"a run that protects whole sites has one state, {self.state}: a second noise "
-                "could be drawn from another one. It is written "
-                "whenever a round is closed."
+                f"a run that protects whole sites has one state, {self.state}: a second noise could be drawn from "
+                "another one. It is written whenever a round is closed."
             )
         if self.state is not None and same_file(path, self.state):
             self._save()
@@ -347,15 +419,13 @@ class SiteCoordinator(Coordinator[AgreedBySites, Report, Model_co]):
         begun = self._store.paid()
         if begun is None:
             raise PrivacyError(
-                f"{self.state} is a copy: the file that notes which rounds of its run were closed "
-                "is not beside it, so a second noise could be "
-                "drawn for a round. Resume from the original, in its folder."
+                f"{self.state} is a copy: the file that notes which rounds of its run were closed is not beside it, "
+                "so a second noise could be drawn for a round. Resume from the original, in its folder."
             )
         if begun != self._noise:
             raise PrivacyError(
-                f"the run of {self.state} began with another noise, which its statement would not "
-                "tell. Give the same site_privacy, and a "
-                "random_state only if it had one."
+                f"the run of {self.state} began with another noise, which its statement would not tell. Give the same "
+                "site_privacy, and a random_state only if it had one."
             )
         closed = self._store.noted()
         while self.round in closed:

@@ -93,13 +93,17 @@ def client_app(join: Join) -> ClientApp:
         The site of this node: rows, name, epsilon, ledger, memory. It is called before the first
         answer in a process.
     """
+    return _app(partial(_answer, join), "query", "train", "evaluate")
+
+
+def _app(answer: Callable[[Message, Context], Message], *kinds: str) -> ClientApp:
+    """A ClientApp that answers messages of these kinds."""
     require_flower()
     from flwr.clientapp import ClientApp
 
     app = ClientApp()
-    app.query()(partial(_answer, join))
-    app.train()(partial(_answer, join))
-    app.evaluate()(partial(_answer, join))
+    for kind in kinds:
+        getattr(app, kind)()(answer)
     return app
 
 
@@ -129,11 +133,15 @@ def _site(join: Join, text: str, context: Context) -> Site:
         return _SITES[place]
 
 
+def _message(content: Content, **envelope: Any) -> Message:
+    """A message of Flower with our content; `envelope` says to whom, of which kind, or what it replies to."""
+    from flwr.app import ConfigRecord, Message, RecordDict
+
+    return Message(RecordDict({RECORD: ConfigRecord(content)}), **envelope)
+
+
 def reply_with(message: Message, answer: Callable[[], Content]) -> Message:
     """The answer, or the words of a refusal."""
-    from flwr.app import ConfigRecord, RecordDict
-    from flwr.app import Message as Made
-
     try:
         content = answer()
     except MessageError as error:
@@ -142,18 +150,14 @@ def reply_with(message: Message, answer: Callable[[], Content]) -> Message:
         content = {"refused": "the site does not allow this answer."}
     except Exception:  # its words could be about rows
         content = {"refused": "the site could not answer."}
-    return Made(RecordDict({RECORD: ConfigRecord(content)}), reply_to=message)
+    return _message(content, reply_to=message)
 
 
 # ------------------------------------------------------------------------------------------------ the server
 
 
 def server_app(
-    make: Callable[[Context], Server],
-    done: Done,
-    *,
-    timeout: float = 3600.0,
-    wait: float = 60.0,
+    make: Callable[[Context], Server], done: Done, *, timeout: float = 3600.0, wait: float = 60.0
 ) -> ServerApp:
     """A ServerApp that runs all rounds of a server and hands the model over.
 
@@ -305,8 +309,6 @@ class _Carrier:
 
     def _send(self, kind: str, node: int, content: Content) -> None:
         """Send a message to a node, unless one of its kind is under way and not old."""
-        from flwr.app import ConfigRecord, Message, RecordDict
-
         now, sent = time.monotonic(), self._sent.get(node)
         if sent is None or sent.kind != kind:
             sent = self._sent[node] = _Sent(kind, now)
@@ -314,8 +316,8 @@ class _Carrier:
             return
         else:
             sent.at, sent.delay = now, 2 * sent.delay
-        record = RecordDict({RECORD: ConfigRecord({"protocol": self._protocol, **content})})
-        [number] = self.grid.push_messages([Message(record, dst_node_id=node, message_type=kind)])
+        message = _message({"protocol": self._protocol, **content}, dst_node_id=node, message_type=kind)
+        [number] = self.grid.push_messages([message])
         self._ids[str(number)] = node, sent
 
     def _pull(self) -> None:
@@ -378,16 +380,10 @@ def ask_nodes(
     grid: Grid, kind: str, nodes: Iterable[int], content: Content, timeout: float, group: str
 ) -> list[tuple[int, Content]]:
     """What nodes reply, by node; those that failed or were late are left out, and so are nodes that were not asked."""
-    from flwr.app import ConfigRecord, Message, RecordDict
-
     asked = set(nodes)
-    messages = [
-        Message(RecordDict({RECORD: ConfigRecord(dict(content))}), dst_node_id=node, message_type=kind, group_id=group)
-        for node in sorted(asked)
-    ]
-    replies = grid.send_and_receive(messages, timeout=timeout)
+    sent = [_message(dict(content), dst_node_id=node, message_type=kind, group_id=group) for node in sorted(asked)]
     found: dict[int, Content] = {}
-    for reply in replies:
+    for reply in grid.send_and_receive(sent, timeout=timeout):
         node = int(reply.metadata.src_node_id)
         if node in asked and not reply.has_error() and RECORD in reply.content:
             found.setdefault(node, dict(reply.content[RECORD]))
@@ -409,12 +405,7 @@ def device_app(make: MakeDevice) -> ClientApp:
     make : function of a protocol's text and a Context
         The person's device.
     """
-    require_flower()
-    from flwr.clientapp import ClientApp
-
-    app = ClientApp()
-    app.query()(partial(_answer_of_device, make))
-    return app
+    return _app(partial(_answer_of_device, make), "query")
 
 
 def _answer_of_device(make: MakeDevice, message: Message, context: Context) -> Message:

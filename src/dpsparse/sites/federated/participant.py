@@ -25,7 +25,7 @@ from ...fitting import Seed, default_delta, warn_if_seeded
 from ...ledger import Ledger, Reservation
 from ...ledger.names import is_seeded, seeded_label
 from ...ops import project_ball
-from ..rounds import FileStore, MemoryStore, MessageError, Participant, Store
+from ..rounds import AnswerStore, FileStore, MemoryStore, MessageError, Participant
 from ..rounds.messages import Report, Task, message_digest
 from ..rounds.protocol import AgreedBySites
 from .certificate import SEPARATE, Certificate, state_run
@@ -79,14 +79,13 @@ class PaymentSource:
         """The digest of the bill, and whether its noise comes from a seed: equal for equal ones."""
         return "none" if self.bill is None else bill_digest(self.bill, seeded=is_seeded(self.label))
 
-    def pay(self, store: Store, mark_rows: Callable[[bytes], str]) -> None:
+    def pay(self, store: AnswerStore, mark_rows: Callable[[bytes], str]) -> None:
         """Reserve and start, once for a run; refuses to go on at another price, or with other rows."""
         known = store.paid()
         if known not in (None, self.price):
             raise PrivacyError(
-                "this site began the run at another price, and goes on at that one only. Give the "
-                "same epsilon, delta and number of rows, and a "
-                "random_state only if it had one."
+                "this site began the run at another price, and goes on at that one only. Give the same epsilon, "
+                "delta and number of rows, and a random_state only if it had one."
             )
         entry = self._entry(store)
         own = mark_rows(store.key(new=known is None))
@@ -98,7 +97,7 @@ class PaymentSource:
         if entry is not None:
             entry.start(store.new_token)
 
-    def _entry(self, store: Store) -> Reservation | None:
+    def _entry(self, store: AnswerStore) -> Reservation | None:
         """The entry that pays; refuses one that began, and of which the memory does not know how it went on."""
         if self.ledger is None or self.dataset is None or self.bill is None:
             return None
@@ -116,7 +115,7 @@ class PaymentSource:
             )
         return entry
 
-    def confirm(self, store: Store) -> None:
+    def confirm(self, store: AnswerStore) -> None:
         """Note in the ledger that the run is over; nothing happens where it was not paid for, or that is noted."""
         if self.ledger is None or self.dataset is None or store.paid() is None:
             return
@@ -153,9 +152,8 @@ class SiteParticipant(Participant[AgreedBySites, Task]):
         checks.one_of(trust, "trust", (NOBODY, SERVER))
         if not protocol.private and trust != SERVER:
             raise PrivacyError(
-                f"this protocol protects {protocol.about.unit}, and its sites send models without "
-                "noise: the server would have to be "
-                "trusted with them. To take part nevertheless, give trust='server'."
+                f"this protocol protects {protocol.about.unit}, and its sites send models without noise: the server "
+                "would have to be trusted with them. To take part nevertheless, give trust='server'."
             )
         self.name = name
         self._number = protocol.sites.index(name)
@@ -185,7 +183,7 @@ class SiteParticipant(Participant[AgreedBySites, Task]):
         label = protocol.about.recipe if self._randomness.secure else seeded_label(protocol.about.recipe)
         run = f"{protocol.identity.hex()}-{self._number}"
         self._payment = PaymentSource.of(ledger, dataset, self._bill, label, run, self._delta)
-        self._store: Store = MemoryStore() if memory is None else FileStore(memory, run)
+        self._store: AnswerStore = MemoryStore() if memory is None else FileStore(memory, run)
         self._paid = False
 
     @property

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from ...algorithms.federated import FedHT
 from ...algorithms.sgd import SGD
 from ...algorithms.steps import FixedSteps, PacedSteps, SampledSecantSteps, StepRule
-from ...core import Budget, EveryRow, Noise, Plan, PoissonRows, PrivacyError
+from ...core import Budget, EveryRow, Noise, Plan, PoissonRows
 from ...core.checks import ROW, unit_name, unit_phrase
 from ...core.codec import form
 from ...core.facts import Clip, Facts, Penalty
@@ -20,15 +20,7 @@ from ...core.release import release
 from ...fitting import FitPlan
 from ...queries import losses
 from ...queries.losses import Loss
-from ..rounds.protocol import (
-    LARGEST_BOUND,
-    NOTHING,
-    ROWS,
-    SITES,
-    SiteProtocol,
-    SiteSummary,
-    read_facts,
-)
+from ..rounds.protocol import LARGEST_BOUND, NOTHING, ROWS, SITES, SiteProtocol, SiteSummary, read_facts, storable_loss
 
 #: Limits of what a site takes part in.
 LARGEST_ROUNDS, LARGEST_STEPS, LARGEST_SITES, LARGEST_MODELS = 10**6, 10**6, 10**5, 10**4
@@ -104,9 +96,6 @@ class Protocol(SiteProtocol):
         """The protocol of a prepared federated recipe; a new run unless its nonce is given."""
         loop, request = prepared.solver, prepared.request
         assert isinstance(loop, FedHT)
-        stored = losses.stored_loss(prepared.loss)
-        if stored["loss"] == "Unstored":
-            raise PrivacyError(f"the loss {prepared.loss.name!r} was given as functions, which a protocol cannot hold.")
         rows, rule = loop.local.rows, loop.local.step_rule
         return cls(
             nonce=secrets.token_hex(16) if nonce is None else nonce,
@@ -126,7 +115,7 @@ class Protocol(SiteProtocol):
             adjacency=str(request.adjacency),
             models=prepared.models,
             facts={name: to_json(getattr(prepared.facts, name)) for name in SHOWN},
-            loss=stored,
+            loss=storable_loss(prepared.loss),
             recipe=prepared.recipe.name,
             release=release(),
             classes=None if request.classes is None else tuple(request.classes.tolist()),

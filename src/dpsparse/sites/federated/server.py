@@ -235,9 +235,8 @@ def _prepare(request: FitRequest, n_rows: int, n_features: int, sparse: bool) ->
     counts = request.check_bounds is not None or request.check_cells is not None
     if counts or request.noise != "lattice":
         raise ValueError(
-            "sites count neither clipped entries nor cells that were not understood, and draw "
-            "lattice noise: leave check_bounds, "
-            "check_cells and noise alone."
+            "sites count neither clipped entries nor cells that were not understood, and draw lattice noise: leave "
+            "check_bounds, check_cells and noise alone."
         )
     models = models_of(request.classes)
     prepared = plan_fit(request, Shape(n_rows=n_rows, n_features=n_features, sparse=sparse, models=models))

@@ -15,13 +15,23 @@ from ...core.facts import Vector
 from ...core.mechanisms import Randomness
 from ...estimators.input_checks import refuse_named_unit
 from ...estimators.linear import SparseLinear
-from ...fitting import FitPlan, Rows, Seed, Session, Shape, fit, plan_fit, read_targets, rescaled_rows
-from ...fitting.session import PaidBy
+from ...fitting import FitPlan, FitRequest, Rows, Seed, Session, Shape, fit, plan_fit, read_targets, rescaled_rows
+from ...fitting.session import OpenOracle, PaidBy
 from ...ledger import Ledger
 from ...oracles.shares import NoiseShare, SharedNoiseOracle, check_shareable, single_site_bill
 from ...queries.kinds import Oracle
 from ...rows.hosts import MemoryHost
 from ...rows.records import Records
+
+#: What the statement of such a fit assumes, and what it says of single sites.
+HONEST = (
+    "at least {honest} of the {sites} sites are asked the same queries, add their share of the noise as they should, "
+    "and keep it secret"
+)
+SINGLE_SITES = (
+    "anyone who sees the integers of single sites, and not only their sums, learns up to ({epsilon:.6g}, {delta:.3g}) "
+    "about a row"
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,8 +77,36 @@ def fit_shared(
     """
     made: SparseLinear = clone(estimator)
     refuse_named_unit(made, "a fit over several sites")
-    request = made.request()
-    names = [h.name for h in holdings]
+    request, names = made.request(), [h.name for h in holdings]
+    _check_request(request, names, honest)
+    sources = [Records.of(h.X) for h in holdings]
+    targets = [read_targets(request, np.asarray(h.y)) for h in holdings]
+    width = sources[0].shape[1]
+    if any(s.shape[1] != width or t.coded.size != s.shape[0] for s, t in zip(sources, targets, strict=True)):
+        raise DataError("every site needs the same number of features, and one target for each row.")
+    n_rows = sum(source.shape[0] for source in sources)
+    shape = Shape(n_rows=n_rows, n_features=width, sparse=any(s.sparse for s in sources), models=targets[0].models)
+    prepared = plan_fit(request, shape)
+    if prepared.priced is None:
+        raise PrivacyError("sites make noise in shares, and this recipe has none.")
+    check_shareable(prepared.plan)
+    alone = single_site_bill(prepared.priced, honest).epsilon(prepared.delta)
+    made.n_features_in_ = width
+    found = fit(
+        prepared,
+        np.zeros((0, width)),  # no row leaves its site
+        [np.concatenate(own) for own in zip(*(t.vectors(prepared.models) for t in targets), strict=True)],
+        (HONEST.format(honest=honest, sites=len(names)),),
+        (SINGLE_SITES.format(epsilon=alone, delta=prepared.delta),),
+        payers=[PaidBy(h.ledger, h.dataset, run_id=None if h.dataset is None else run_id) for h in holdings],
+        opener=_opener([source.expanded(prepared.request.basis) for source in sources], honest, request.random_state),
+        stacklevel=4,
+    )
+    return made.keep(found, request.classes)
+
+
+def _check_request(request: FitRequest, names: Sequence[str], honest: int) -> None:
+    """Refuse what several sites cannot do together."""
     if not names or len(set(names)) != len(names):
         raise ValueError("holdings must have different names, and there must be one at least.")
     if not 1 <= honest <= len(names):
@@ -85,34 +123,16 @@ def fit_shared(
         raise PrivacyError("sites do not say which cells of their tables were not understood: leave check_cells=None.")
     if request.adjacency is not Adjacency.REPLACE_ONE:
         raise PrivacyError("sites count their rows in public here: use adjacency='replace-one'.")
-    sources = [Records.of(h.X) for h in holdings]
-    targets = [read_targets(request, np.asarray(h.y)) for h in holdings]
-    width = sources[0].shape[1]
-    if any(s.shape[1] != width or t.coded.size != s.shape[0] for s, t in zip(sources, targets, strict=True)):
-        raise DataError("every site needs the same number of features, and one target for each row.")
-    n_rows = sum(source.shape[0] for source in sources)
-    shape = Shape(n_rows=n_rows, n_features=width, sparse=any(s.sparse for s in sources), models=targets[0].models)
-    prepared = plan_fit(request, shape)
-    if prepared.priced is None:
-        raise PrivacyError("sites make noise in shares, and this recipe has none.")
-    check_shareable(prepared.plan)
-    sources = [source.expanded(prepared.request.basis) for source in sources]
-    bill = single_site_bill(prepared.priced, honest)
-    assumed = (
-        f"at least {honest} of the {len(names)} sites are asked the same queries, add their "
-        "share of the noise as they should, and keep it secret",
-    )
-    notes = (
-        "anyone who sees the integers of single sites, and not only their sums, learns up to "
-        f"({bill.epsilon(prepared.delta):.6g}, "
-        f"{prepared.delta:.3g}) about a row",
-    )
-    noises = [Randomness(seed) for seed in _seeds(request.random_state, len(names))]
+
+
+def _opener(sources: Sequence[Records], honest: int, seed: Seed) -> OpenOracle:
+    """Opens oracles whose rows and noise are those of each site, at the site."""
+    noises = [Randomness(one) for one in _seeds(seed, len(sources))]
     ends = np.cumsum([source.shape[0] for source in sources])[:-1]
 
     @contextmanager
     def opened_at_sites(prepared: FitPlan, X: Rows, y: Vector, opened: Session) -> Iterator[Oracle]:
-        """Rows and noise of every site at the site; `y` holds their targets one after the other."""
+        """`y` holds the targets of the sites one after the other."""
         plan = prepared.of_one_model
         assert plan is not None
         hosts = [
@@ -125,12 +145,7 @@ def fit_shared(
         ]
         yield SharedNoiseOracle(prepared.facts, plan, shares, honest, opened.progress)
 
-    made.n_features_in_ = width
-    vectors = [np.concatenate(own) for own in zip(*(t.vectors(prepared.models) for t in targets), strict=True)]
-    payers = [PaidBy(h.ledger, h.dataset, run_id=None if h.dataset is None else run_id) for h in holdings]
-    nothing = np.zeros((0, width))  # no row leaves its site
-    found = fit(prepared, nothing, vectors, assumed, notes, payers=payers, opener=opened_at_sites, stacklevel=4)
-    return made.keep(found, request.classes)
+    return opened_at_sites
 
 
 def _seeds(seed: Seed, count: int) -> list[int | None]:

@@ -93,7 +93,7 @@ class Site(SiteParticipant[Protocol]):
         random_state: Seed = None,
         units: object = None,
     ) -> None:
-        super().__init__(Protocol.from_json(protocol) if isinstance(protocol, str) else protocol, name, trust)
+        super().__init__(Protocol.published(protocol), name, trust)
         if (units is None) is not (self.protocol.record == ROW):
             raise PrivacyError(
                 f"this protocol protects {self.protocol.about.unit}: give units=, the id of each row, if, and only if, "

@@ -18,7 +18,7 @@ from ...queries.kinds import Gradient, RandomizedLabels
 from ...rows.hosts import MemoryHost
 from ...rows.records import Records
 from ...rows.single_records import private_targets
-from ..rounds import AnswerClaim, CallbackStore, Participant, Store, device_store
+from ..rounds import AnswerClaim, AnswerStore, CallbackStore, Participant, device_store
 from ..rounds.messages import DeviceReport as Report
 from ..rounds.messages import DeviceTask as Task
 from .protocol import Protocol
@@ -83,17 +83,16 @@ class Device(Participant[Protocol, Task]):
         *,
         epsilon: float,
         delta: float = 0.0,
-        memory: Store | CallbackStore | Callable[[AnswerClaim], bool] | str | Path | None = None,
+        memory: AnswerStore | CallbackStore | Callable[[AnswerClaim], bool] | str | Path | None = None,
         number: int | None = None,
         randomness: Randomness | None = None,
     ) -> None:
-        super().__init__(Protocol.from_json(protocol) if isinstance(protocol, str) else protocol, "this device")
+        super().__init__(Protocol.published(protocol), "this device")
         cost = self.protocol.epsilon()
         if not (cost <= epsilon * (1 + 1e-12) and self.protocol.delta <= delta):
             raise PrivacyError(
                 f"this device allows ({epsilon:g}, {delta:g}) and the protocol costs ({cost:g}, "
-                f"{self.protocol.delta:g}). "
-                "It does not take part."
+                f"{self.protocol.delta:g}). It does not take part."
             )
         if self.protocol.labels and (number is None or not 0 <= number < self.protocol.facts["n_rows"]):
             raise ValueError("where labels are asked for, a device needs the number of its row.")

@@ -11,18 +11,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...accounting import price
-from ...accounting.pricing import PricedPlan
 from ...core import Ask, Budget, Noise, OncePerPerson, Plan, PrivacyError
 from ...core.codec import form
 from ...core.curves import gaussian_epsilon
 from ...core.facts import Clip, Facts
 from ...core.plain import to_json
 from ...core.release import release
+from ...fitting import FitPlan
 from ...oracles.local import LocalNoise
 from ...queries import losses
 from ...queries.kinds import Gradient, RandomizedLabels
 from ...queries.losses import Loss
-from ..rounds.protocol import NONCE, RunProtocol, read_facts
+from ..rounds.protocol import NONCE, RunProtocol, read_facts, storable_loss
 
 #: The facts that devices need.
 SHOWN = ("n_rows", "n_features", "lower", "upper", "row_norm", "shift", "intercept", "target_bound", "scale")
@@ -72,27 +72,15 @@ class Protocol(RunProtocol):
     target_center: float = 0.0
 
     @classmethod
-    def of(
-        cls,
-        priced: PricedPlan,
-        facts: Facts,
-        loss: Loss,
-        delta: float,
-        classes: tuple[bool | int | float | str, ...] | None = None,
-        target_center: float = 0.0,
-        *,
-        nonce: str | None = None,
-    ) -> Protocol:
-        """The protocol of a priced plan with one ask; a new run unless its nonce is given."""
-        if not priced.plan.local or len(priced.plan.asks) != 1:
+    def of(cls, prepared: FitPlan, *, nonce: str | None = None) -> Protocol:
+        """The protocol of a prepared recipe with one ask; a new run unless its nonce is given."""
+        priced, request = prepared.priced, prepared.request
+        if priced is None or not priced.plan.local or len(priced.plan.asks) != 1:
             raise PrivacyError(
                 "devices answer recipes of the local model with one ask, such as recipe='ldp_iht' or 'label_ldp_iht'."
             )
         [ask] = priced.plan.asks
         assert isinstance(ask.rows, OncePerPerson)
-        stored = losses.stored_loss(loss)
-        if stored["loss"] == "Unstored":
-            raise PrivacyError(f"the loss {loss.name!r} was given as functions, which a protocol cannot hold.")
         return cls(
             nonce=secrets.token_hex(16) if nonce is None else nonce,
             rounds=ask.times,
@@ -100,12 +88,12 @@ class Protocol(RunProtocol):
             noise=str(ask.noise),
             strength=priced.cost(ask.name).strength,
             randomiser=ask.rows.randomiser,
-            delta=delta,
-            facts={name: to_json(getattr(facts, name)) for name in SHOWN},
-            loss=stored,
+            delta=prepared.delta,
+            facts={name: to_json(getattr(prepared.facts, name)) for name in SHOWN},
+            loss=storable_loss(prepared.loss),
             release=release(),
-            classes=classes,
-            target_center=target_center,
+            classes=None if request.classes is None else tuple(request.classes.tolist()),
+            target_center=request.target_center,
         )
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +20,7 @@ from ...core.sealed_files import SealedKind
 from ...core.statement import Receipt
 from ...estimators.input_checks import refuse_named_unit
 from ...estimators.linear import SparseLinear
-from ...fitting import FitRequest, Shape, plan_fit, rescaled_rows
+from ...fitting import Shape, plan_fit, rescaled_rows
 from ...fitting.drawn import Drawn
 from ...fitting.shapes import refuse_shapes
 from ...fitting.statement import DEVICES, complete, draft_fit
@@ -30,13 +30,11 @@ from ...oracles.local import LocalNoise, Randomiser
 from ...queries.kinds import Gradient, Oracle, Query, RandomizedLabels
 from ...rows.hosts import MemoryHost
 from ...rows.single_records import PublicRows
-from ..rounds import Coordinator, MessageError, fitted_model, without_ledger
+from ..rounds import Coordinator, MessageError, ServerState, fitted_model, without_ledger
 from ..rounds.messages import DeviceReport as Report
 from ..rounds.messages import DeviceTask as Task
 from .protocol import Protocol
 
-#: Saved servers; space for some million people.
-KIND = SealedKind("dpsparse-local-server", 2, 2**28, "a saved server")
 IDENTIFIER = re.compile(r"[0-9a-f]{32}")
 
 
@@ -74,7 +72,7 @@ def _identifiers(content: object, where: str) -> frozenset[bytes]:
 
 @form(made=lambda saved: saved.check() or saved)
 @dataclass(frozen=True)
-class Saved:
+class Saved(ServerState):
     """A server between two messages.
 
     Attributes
@@ -88,25 +86,13 @@ class Saved:
         Identifiers of all reports that were taken.
     """
 
+    #: Space for some million people.
+    kind: ClassVar = SealedKind("dpsparse-local-server", 2, 2**28, "a saved server")
+
     protocol: Protocol
     open: bool
     tallies: list[RoundTotal]
     seen: Annotated[frozenset[bytes], Via(lambda seen: sorted(s.hex() for s in seen), _identifiers)]
-
-    def write(self, path: str | PathLike[str]) -> None:
-        """Write a file that appears whole or not at all."""
-        KIND.write(path, self)
-
-    @classmethod
-    def read(cls, path: str | PathLike[str]) -> Saved:
-        """The inverse.
-
-        Raises
-        ------
-        DataError
-            If the file is of another kind, was edited, or contradicts itself.
-        """
-        return KIND.read(path, cls)
 
     def check(self) -> None:
         """Refuse counts that do not agree with each other or with the protocol."""
@@ -200,27 +186,19 @@ class Server(Coordinator[Protocol, Report, SparseLinear]):
         self._estimator = without_ledger(estimator)
         request = self._estimator.request()
         refuse_class_weight(request)
-        classes = _two_classes(request)
+        if request.classifies and (request.classes is None or request.classes.size != 2):
+            raise ValueError("a server needs the two classes declared: classes=[...].")
         self._prepared = plan_fit(request, Shape(n_rows=n_people, n_features=n_features))
         refuse_shapes(self._prepared.request)
         if self._prepared.priced is None or not self._prepared.plan.local:
             raise PrivacyError("devices answer recipes of the local model only, such as recipe='ldp_iht'.")
-        self._loss = request.loss
+        self._loss = self._prepared.loss
         self._terms = LocalNoise(self._prepared.priced, self._prepared.facts, self._loss.classes)
         given = np.asarray(features) if features is not None else np.zeros(0)
         if self._prepared.plan.labels_only and given.shape != (n_people, n_features):
             raise ValueError(f"label privacy needs the public features, of shape ({n_people}, {n_features}).")
         self._features = given.astype(float) if self._prepared.plan.labels_only else np.zeros((0, n_features))
-        protocol = Protocol.of(
-            self._prepared.priced,
-            self._prepared.facts,
-            self._loss,
-            self._prepared.delta,
-            classes,
-            request.target_center,
-            nonce=nonce,
-        )
-        super().__init__(protocol, "devices", least=1)
+        super().__init__(Protocol.of(self._prepared, nonce=nonce), "devices", least=1)
         self._seen: set[bytes] = set()
         self._answers: list[Vector] = []
         self._receipts: list[Receipt] = []
@@ -383,15 +361,6 @@ class Server(Coordinator[Protocol, Report, SparseLinear]):
                 draft_fit(self._prepared, (DEVICES,), secure=True), [Drawn(self._receipts, self._terms.priced)]
             )
             return fitted_model(self._estimator, self._prepared, [self._found], statement)
-
-
-def _two_classes(request: FitRequest) -> tuple[bool | int | float | str, ...] | None:
-    """The declared classes of a classifier, as plain values."""
-    if not request.classifies:
-        return None
-    if request.classes is None or request.classes.size != 2:
-        raise ValueError("a server needs the two classes declared: classes=[...].")
-    return tuple(request.classes.tolist())
 
 
 class Open(Exception):

@@ -9,10 +9,8 @@ try:
 except ImportError:
     raise ImportError("dpsparse.neural needs PyTorch. Install it with: pip install 'dpsparse[torch]'") from None
 
+from .federation import NetworkProtocol, NetworkServer, NetworkSite
 from .network import SparseNetwork
 from .networks import paper_cnn, sparse_start
-from .protocol import NetworkProtocol
-from .server import NetworkServer
-from .site import NetworkSite
 
 __all__ = ["NetworkProtocol", "NetworkServer", "NetworkSite", "SparseNetwork", "paper_cnn", "sparse_start"]

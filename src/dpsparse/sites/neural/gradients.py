@@ -260,9 +260,8 @@ class RowGradients:
             self._chunk = 1
         if self._chunk == 1 and not self._independent_rows(shape, target):
             raise PrivacyError(
-                "the network does not treat every row by itself: its gradients changed with the "
-                "company of a row, or from one time to the "
-                "next. Batch normalisation and dropout cannot be trained here."
+                "the network does not treat every row by itself: its gradients changed with the company of a row, or "
+                "from one time to the next. Batch normalisation and dropout cannot be trained here."
             )
         tried[place] = self._chunk
 

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import nn
@@ -45,7 +44,7 @@ def _always(layer: object) -> bool:
     return True
 
 
-def _pairs(layer: Any) -> bool:
+def _pairs(layer: nn.Module) -> bool:
     """A convolution whose settings are what they say.
 
     Pairs of numbers, filters of that size, zeros around the image.
@@ -55,12 +54,12 @@ def _pairs(layer: Any) -> bool:
     return bool(pairs and layer.groups == 1 and layer.padding_mode == "zeros" and tuple(layer.weight.shape) == shape)
 
 
-def _max_pool(layer: Any, x: torch.Tensor) -> torch.Tensor:
+def _max_pool(layer: nn.Module, x: torch.Tensor) -> torch.Tensor:
     size, step = layer.kernel_size, layer.stride
     return functional.max_pool2d(x, size, step, layer.padding, layer.dilation, ceil_mode=layer.ceil_mode)
 
 
-def _mean_pool(layer: Any, x: torch.Tensor) -> torch.Tensor:
+def _mean_pool(layer: nn.Module, x: torch.Tensor) -> torch.Tensor:
     size, step, whole = layer.kernel_size, layer.stride, layer.count_include_pad
     return functional.avg_pool2d(x, size, step, layer.padding, layer.ceil_mode, whole, layer.divisor_override)
 
@@ -80,8 +79,8 @@ class Kind:
     """
 
     axes: int | None
-    does: Callable[[Any, torch.Tensor], torch.Tensor] | None
-    suits: Callable[[Any], bool] = _always
+    does: Callable[[nn.Module, torch.Tensor], torch.Tensor] | None
+    suits: Callable[[nn.Module], bool] = _always
 
 
 ROW_BY_ROW: dict[type[nn.Module], Kind] = {
@@ -127,12 +126,7 @@ class LayerChain:
         return bool(x.ndim > 1)
 
     def gradients(
-        self,
-        parameters: dict[str, torch.Tensor],
-        X: torch.Tensor,
-        y: torch.Tensor,
-        loss: Criterion,
-        out: torch.Tensor,
+        self, parameters: dict[str, torch.Tensor], X: torch.Tensor, y: torch.Tensor, loss: Criterion, out: torch.Tensor
     ) -> torch.Tensor:
         """Write the gradients of the loss of every row to `out`, shape (rows, parameters); returns their norms."""
         layers, inputs, outputs = [], [], []
@@ -205,7 +199,7 @@ def _altered(layer: nn.Module) -> bool:
     return bool(functions & set(vars(layer))) or any(getattr(layer, name, None) for name in hooks)
 
 
-def _pass(name: str, layer: Any, x: torch.Tensor, parameters: dict[str, torch.Tensor]) -> torch.Tensor:
+def _pass(name: str, layer: nn.Module, x: torch.Tensor, parameters: dict[str, torch.Tensor]) -> torch.Tensor:
     """What a layer makes of its input."""
     kind = ROW_BY_ROW[type(layer)]
     if kind.does is not None:
@@ -224,7 +218,7 @@ def _squares(values: torch.Tensor) -> torch.Tensor:
     return torch.linalg.vector_norm(values, dim=1, dtype=torch.float64).square()
 
 
-def _patches(layer: Any, a: torch.Tensor, places: int) -> torch.Tensor:
+def _patches(layer: nn.Module, a: torch.Tensor, places: int) -> torch.Tensor:
     """What each weight of a filter is multiplied with at each place of the output.
 
     The shape is (rows, weights, places and zeros).

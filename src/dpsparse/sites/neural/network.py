@@ -24,8 +24,7 @@ from ...ledger import Ledger
 from ..federated.certificate import state_run
 from ..rounds.protocol import NOTHING, SiteSummary
 from .gradients import LARGEST_CLIP, SMALLEST_CLIP, RowGradients, to_vector
-from .oracle import NetworkOracle, descend, gradients_plan
-from .targets import LOSSES, example_target, private_rows
+from .oracle import LOSSES, NetworkOracle, descend, example_target, gradients_plan, private_rows
 
 TESTED = "that the network treats each row separately was tested on synthetic rows and is not proven"
 TESTED_BITS = "differences in the last bits of its floats between kinds of processors are not covered"
@@ -119,6 +118,15 @@ class SparseNetwork:
         """Which algorithm this is."""
         return "sgd_ht" if self.epsilon is None else "dp_sgd_ht"
 
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Names and shapes of the parameters, in their order."""
+        return self._gradients.shapes
+
+    def start(self) -> Vector:
+        """The parameters that the module came with, as one vector."""
+        return self._gradients.start()
+
     def price(self, n_rows: int) -> tuple[PricedPlan | None, float]:
         """The price of all steps for this number of rows, and the delta at which it is stated. Reads no row."""
         delta = default_delta(n_rows) if self.delta is None else self.delta
@@ -194,7 +202,7 @@ class SparseNetwork:
 
     def load(self, path: str | PathLike[str]) -> Self:
         """Read parameters and statement of a network of the same shape."""
-        return self.keep(*read_network(path, self._gradients.shapes))
+        return self.keep(*read_network(path, self.shapes))
 
 
 FORMAT, VERSION = "dpsparse-network", 1

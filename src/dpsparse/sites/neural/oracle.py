@@ -1,4 +1,4 @@
-"""The oracle of a network: it charges, adds up clipped gradients of a sample, and adds the priced noise.
+"""Rows and the oracle of a network: it charges, adds up clipped gradients of a sample, and adds the priced noise.
 
 Guarantee
 ---------
@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.nn.functional import cross_entropy, mse_loss
 
 from ...accounting import PricedPlan
-from ...core import Ask, EveryRow, Noise, Plan, PoissonRows
+from ...core import Ask, DataError, EveryRow, Noise, Plan, PoissonRows
 from ...core.facts import Clip, Vector
 from ...core.mechanisms import Randomness, lattice_gaussian
 from ...core.statement import Receipt
@@ -28,7 +30,15 @@ from ...oracles import Gate, PaymentLike
 from ...oracles.client_updates import ClippedMeanNoise
 from ...queries.charge import use
 from ...queries.kinds import Gradient
+from ...rows.records import cell_numbers, center_targets, code_classes, suppress_messages
 from .gradients import UNITS, RowGradients
+from .layers import Criterion
+
+#: Losses by name: outputs (1, ...) and targets (1,) in, a number out.
+LOSSES: dict[str, Criterion] = {
+    "cross_entropy": cross_entropy,
+    "squared": lambda output, y: 0.5 * mse_loss(output.reshape(-1), y.reshape(-1), reduction="sum"),
+}
 
 
 def gradients_plan(steps: int, rate: float, *, private: bool) -> Plan:
@@ -58,6 +68,46 @@ class NetworkRows:
         rows = (x.tobytes() + t.tobytes() + bool(k).to_bytes() for x, t, k in zip(X, y, self.known, strict=True))
         hashes = (int.from_bytes(hashlib.blake2b(row, key=key, digest_size=16).digest()) for row in rows)
         return f"{sum(hashes) % 2**128:032x}"
+
+
+def example_target(loss: str, classes: int | None) -> torch.Tensor:
+    """The target of which a loss asks most, for trial runs: the last class, for which the network needs an output."""
+    if loss != "cross_entropy":
+        return torch.zeros(1, dtype=torch.float32)
+    assert classes is not None
+    return torch.full((1,), classes - 1, dtype=torch.int64)
+
+
+def private_rows(X: object, y: object, loss: str, classes: int | None, n_rows: int) -> NetworkRows:
+    """Rows as float32 tensors; silent.
+
+    A record with a cell that is no finite number of 32 bits, or a class outside the
+    declared ones, counts as empty.
+    """
+    with suppress_messages():
+        features, targets = _features(_array(X)), _targets(_array(y), classes if loss == "cross_entropy" else None)
+        if features.shape[0] != targets.shape[0]:
+            raise DataError("one target for each row was expected.")
+        known = np.isfinite(targets) & np.isfinite(features).all(axis=tuple(range(1, features.ndim)))
+        coded = np.where(known, targets, 0).astype(np.int64 if loss == "cross_entropy" else np.float32)
+        return NetworkRows(torch.from_numpy(features), torch.from_numpy(coded), known, n_rows)
+
+
+def _array(values: object) -> Any:
+    """Tensors as arrays; lists as arrays in which every cell stays what it is."""
+    if isinstance(values, torch.Tensor):
+        return values.detach().cpu().to(torch.float64 if values.is_floating_point() else values.dtype).numpy()
+    return np.asarray(values, dtype=object) if isinstance(values, list | tuple) else values
+
+
+def _features(X: object) -> NDArray[np.float32]:
+    plain = isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and not np.ma.isMaskedArray(X)
+    return np.ascontiguousarray(X if plain else cell_numbers(X), dtype=np.float32)
+
+
+def _targets(y: object, classes: int | None) -> NDArray[np.float64 | np.float32]:
+    """Codes of classes, or numbers of 32 bits; not finite for anything else."""
+    return center_targets(y, 0.0).astype(np.float32) if classes is None else code_classes(y, range(classes))
 
 
 class NetworkOracle:

@@ -3,10 +3,10 @@
 Who is asked, who has answered, and what is remembered of it.
 """
 
-from .coordinator import Coordinator, fitted_model, without_ledger
+from .coordinator import Coordinator, ServerState, fitted_model, without_ledger
 from .participant import Participant
 from .protocol import NONCE, MessageError, RunPausedError, RunProtocol, SiteProtocol, SiteSummary, read_facts
-from .stores import AnswerClaim, CallbackStore, FileStore, MemoryStore, Store, device_store
+from .stores import AnswerClaim, AnswerStore, CallbackStore, FileStore, MemoryStore, device_store
 
 __all__ = [
     "NONCE",
@@ -19,9 +19,10 @@ __all__ = [
     "Participant",
     "RunPausedError",
     "RunProtocol",
+    "ServerState",
     "SiteProtocol",
     "SiteSummary",
-    "Store",
+    "AnswerStore",
     "device_store",
     "fitted_model",
     "read_facts",

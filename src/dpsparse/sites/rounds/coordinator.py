@@ -6,13 +6,14 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from os import PathLike
-from typing import Generic, NoReturn, TypeVar
+from typing import ClassVar, Generic, NoReturn, Self, TypeVar
 
 from sklearn.base import clone
 
 from ...core import DataError, Statement
 from ...core.facts import Vector
 from ...core.release import difference
+from ...core.sealed_files import SealedKind
 from ...estimators.linear import SparseLinear
 from ...fitting import FitPlan, FitResult, coefficients_of
 from ...rows.lattice import Lattice
@@ -20,6 +21,27 @@ from .protocol import Agreed, MessageError
 
 Taken = TypeVar("Taken")
 Model_co = TypeVar("Model_co", covariant=True)
+
+
+class ServerState:
+    """A server between two messages, as a file that appears whole or not at all."""
+
+    kind: ClassVar[SealedKind]
+
+    def write(self, path: str | PathLike[str]) -> None:
+        """Write the file; only one of the same kind is replaced."""
+        self.kind.write(path, self)
+
+    @classmethod
+    def read(cls, path: str | PathLike[str]) -> Self:
+        """The inverse.
+
+        Raises
+        ------
+        DataError
+            If the file is of another kind, was edited, or contradicts itself.
+        """
+        return cls.kind.read(path, cls)
 
 
 class Coordinator(ABC, Generic[Agreed, Taken, Model_co]):

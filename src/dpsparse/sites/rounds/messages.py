@@ -69,7 +69,7 @@ def message_digest(content: bytes) -> bytes:
     return hashlib.blake2b(content, digest_size=DIGEST).digest()
 
 
-def seal(kind: int, frame: MessageFrame) -> bytes:
+def pack(kind: int, frame: MessageFrame) -> bytes:
     """A message as bytes."""
     numbers, text = np.asarray(frame.numbers, dtype=NUMBERS[kind]).ravel(), frame.release.encode()[:LARGEST_RELEASE]
     said = MAGIC, VERSION, kind, frame.run, frame.round, frame.sender, frame.radius, len(text), numbers.size
@@ -77,7 +77,7 @@ def seal(kind: int, frame: MessageFrame) -> bytes:
     return content + message_digest(content)
 
 
-def unseal(message: Any, kind: int) -> MessageFrame:
+def unpack(message: object, kind: int) -> MessageFrame:
     """The inverse; refuses anything else."""
     if not isinstance(message, bytes | bytearray | memoryview):
         raise MessageError(f"a message is bytes, got {type(message).__name__}.")
@@ -103,8 +103,8 @@ def unseal(message: Any, kind: int) -> MessageFrame:
 # ------------------------------------------------------------------------------------------------ sites
 
 
-def _unseal_floats(message: Any, kind: int) -> tuple[MessageFrame, Vector]:
-    frame = unseal(message, kind)
+def _unseal_floats(message: object, kind: int) -> tuple[MessageFrame, Vector]:
+    frame = unpack(message, kind)
     if not np.all(np.abs(frame.numbers) <= LARGEST_NUMBER):  # false for NaN too
         raise MessageError(f"the numbers of a message must be finite, and at most {LARGEST_NUMBER:g}.")
     return frame, frame.numbers.astype(np.float64)
@@ -129,10 +129,10 @@ class Task:
 
     def to_bytes(self) -> bytes:
         """As bytes."""
-        return seal(SITE_TASK, MessageFrame(self.run, self.round, NOBODY, 0.0, "", self.w))
+        return pack(SITE_TASK, MessageFrame(self.run, self.round, NOBODY, 0.0, "", self.w))
 
     @classmethod
-    def from_bytes(cls, message: Any) -> Task:
+    def from_bytes(cls, message: object) -> Task:
         """The inverse; refuses anything else."""
         frame, w = _unseal_floats(message, SITE_TASK)
         if frame.sender != NOBODY or frame.release or frame.radius != 0:
@@ -166,10 +166,10 @@ class Report:
     def to_bytes(self) -> bytes:
         """As bytes."""
         sender = self.site.to_bytes(SENDER, "little")
-        return seal(SITE_REPORT, MessageFrame(self.run, self.round, sender, 0.0, self.release, self.change))
+        return pack(SITE_REPORT, MessageFrame(self.run, self.round, sender, 0.0, self.release, self.change))
 
     @classmethod
-    def from_bytes(cls, message: Any) -> Report:
+    def from_bytes(cls, message: object) -> Report:
         """The inverse; refuses anything else."""
         frame, change = _unseal_floats(message, SITE_REPORT)
         if frame.radius != 0:
@@ -202,12 +202,12 @@ class DeviceTask:
 
     def to_bytes(self) -> bytes:
         """As bytes."""
-        return seal(DEVICE_TASK, MessageFrame(self.protocol, self.round, NOBODY, self.radius, "", self.w))
+        return pack(DEVICE_TASK, MessageFrame(self.protocol, self.round, NOBODY, self.radius, "", self.w))
 
     @classmethod
-    def from_bytes(cls, message: Any) -> DeviceTask:
+    def from_bytes(cls, message: object) -> DeviceTask:
         """The inverse; refuses anything else."""
-        frame = unseal(message, DEVICE_TASK)
+        frame = unpack(message, DEVICE_TASK)
         if not (np.all(np.isfinite(frame.numbers)) and SMALLEST_RADIUS <= frame.radius <= LARGEST_RADIUS):
             raise MessageError(
                 f"the numbers of a task must be finite, and its radius between {SMALLEST_RADIUS:g} "
@@ -238,12 +238,12 @@ class DeviceReport:
 
     def to_bytes(self) -> bytes:
         """As bytes."""
-        return seal(DEVICE_REPORT, MessageFrame(self.protocol, self.round, self.identifier, 0.0, "", self.values))
+        return pack(DEVICE_REPORT, MessageFrame(self.protocol, self.round, self.identifier, 0.0, "", self.values))
 
     @classmethod
-    def from_bytes(cls, message: Any) -> DeviceReport:
+    def from_bytes(cls, message: object) -> DeviceReport:
         """The inverse; refuses anything else."""
-        frame = unseal(message, DEVICE_REPORT)
+        frame = unpack(message, DEVICE_REPORT)
         if frame.radius != 0 or frame.release:
             raise MessageError("a report of a device has no radius and no release; those of its task are the server's.")
         return cls(frame.run, frame.round, frame.sender, frame.numbers.astype(np.int32))

@@ -7,11 +7,11 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
-from ...core import Adjacency, Plan
+from ...core import Adjacency, Plan, PrivacyError
 from ...core.checks import ROW
 from ...core.codec import Document
 from ...core.errors import RetryLaterError
@@ -58,6 +58,11 @@ class RunProtocol(Document, ABC):
     @abstractmethod
     def size(self) -> int:
         """Numbers in a task."""
+
+    @classmethod
+    def published(cls, given: Self | str) -> Self:
+        """The protocol that a server published, from its text or as it is."""
+        return cls.from_json(given) if isinstance(given, str) else given
 
 
 #: The protocol of a server or a participant.
@@ -153,6 +158,14 @@ class SiteProtocol(RunProtocol):
 
 #: The protocol of a server of sites, or of a site.
 AgreedBySites = TypeVar("AgreedBySites", bound=SiteProtocol)
+
+
+def storable_loss(loss: Loss) -> dict[str, Any]:
+    """A loss as a protocol holds it; one that was given as functions is refused."""
+    stored = losses.stored_loss(loss)
+    if stored["loss"] == "Unstored":
+        raise PrivacyError(f"the loss {loss.name!r} was given as functions, which a protocol cannot hold.")
+    return stored
 
 
 def read_facts(stored: dict[str, Any], names: Iterable[str], loss: Loss, /, **more: Any) -> Facts:

@@ -57,7 +57,7 @@ class AnswerClaim:
     delta: float
 
 
-class Store(ABC):
+class AnswerStore(ABC):
     """Remembers marks, which are durable before anything is answered, and the reports that were given.
 
     A site marks the price of its run and each round that it answers; a device marks each run that
@@ -81,7 +81,7 @@ class Store(ABC):
         """A report; None if it was not kept."""
 
     @abstractmethod
-    def alone(self) -> AbstractContextManager[None]:
+    def alone(self) -> AbstractContextManager[object]:
         """Nobody else who shares this store is inside at the same time."""
 
     @abstractmethod
@@ -185,7 +185,7 @@ class Store(ABC):
         self.add(mark)
 
 
-class MemoryStore(Store):
+class MemoryStore(AnswerStore):
     """Remembers as long as this object lives, in the process that made it. For simulations and tests.
 
     Guarantee
@@ -222,9 +222,9 @@ class MemoryStore(Store):
         """A report that was kept."""
         return self._reports.get(number)
 
-    def alone(self) -> AbstractContextManager[None]:
+    def alone(self) -> AbstractContextManager[object]:
         """One thread at a time."""
-        return self._alone  # type: ignore[return-value]
+        return self._alone
 
     def key(self, *, new: bool) -> bytes:
         """As long as this object lives."""
@@ -234,7 +234,7 @@ class MemoryStore(Store):
         """Nothing is stored."""
 
 
-class FileStore(Store):
+class FileStore(AnswerStore):
     """Remembers in a file of its own: the answers of one person's device, or the rounds of one run of a site.
 
     Guarantee
@@ -372,14 +372,14 @@ class CallbackStore:
 
 
 def device_store(
-    given: Store | CallbackStore | Callable[[AnswerClaim], bool] | str | Path | None,
-) -> Store | CallbackStore:
+    given: AnswerStore | CallbackStore | Callable[[AnswerClaim], bool] | str | Path | None,
+) -> AnswerStore | CallbackStore:
     """The store of a device from what a user gives: a store, a path, a function, or None for this process."""
     if given is None:
         return MemoryStore()
     if isinstance(given, str | Path):
         return FileStore(given)
-    if isinstance(given, Store | CallbackStore):
+    if isinstance(given, AnswerStore | CallbackStore):
         return given
     if callable(given):
         return CallbackStore(given)

@@ -1,6 +1,8 @@
-"""The figures that papers show, from results of studies and from released coefficients.
+"""Figures: privacy against error, coefficients against epsilon, supports, objectives by pass, histograms.
 
-Each is made of `Panel`s of `Line`s; `save` writes files that do not change from run to run.
+Needs the extra `plots`. Each figure is made of `Panel`s of `Line`s; `save` writes files that do not change from run
+to run. What is drawn is what is given: results of a study on public data, or coefficients that were released. Nothing
+here reads rows.
 """
 
 from __future__ import annotations
@@ -11,18 +13,31 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core import DataError
-from ...core.facts import Vector
-from ..bench.results import Results, mean_and_error
-from ..bench.study import GRID, ON_CURVE
+from ..core import DataError
+from ..core.facts import Vector
+from .bench.results import Results, mean_and_error
+from .bench.study import GRID, ON_CURVE
+from .pictures import Line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+__all__ = [
+    "Line",
+    "Panel",
+    "coefficient_paths",
+    "errors_by_epsilon",
+    "figure",
+    "histograms",
+    "objective_curves",
+    "save",
+    "support_recovery",
+]
 
 #: Width and height of a panel in inches.
 SIZE = (3.9, 3.1)
@@ -31,17 +46,6 @@ ACROSS = 4
 #: Colours that readers with any colour vision tell apart (Okabe and Ito), and line styles for further lines.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 STYLES = ("-", "--", ":", "-.")
-
-
-@dataclass(frozen=True)
-class Line:
-    """One line: values at places, and how far each could be off (one standard error), where that is known."""
-
-    label: str
-    x: tuple[float, ...]
-    y: tuple[float, ...]
-    error: tuple[float, ...] = ()
-    level: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,46 +67,38 @@ def figure(panels: Sequence[Panel]) -> Figure:
     """Draw panels side by side, with one legend for all: a line has the same colour in each."""
     if not panels:
         raise DataError("there is nothing to draw: no run has the metric that was asked for.")
-    plt = pyplot()
-    across = min(ACROSS, len(panels))
-    down = -(-len(panels) // across)
-    drawn: Figure
-    drawn, frames = plt.subplots(
-        down, across, figsize=(SIZE[0] * across, SIZE[1] * down + 0.6), squeeze=False, layout="constrained"
-    )
+    drawn, flat = _frames(len(panels), SIZE, 0.6)
     labels = list(dict.fromkeys(line.label for panel in panels for line in panel.lines))
-    look: dict[str, dict[str, Any]] = {
-        label: {"color": COLOURS[k % len(COLOURS)], "linestyle": STYLES[k // len(COLOURS) % len(STYLES)]}
-        for k, label in enumerate(labels)
+    look = {
+        label: (COLOURS[k % len(COLOURS)], STYLES[k // len(COLOURS) % len(STYLES)]) for k, label in enumerate(labels)
     }
-    flat = [frame for row in frames for frame in row]
     for frame, panel in zip(flat, panels, strict=False):
         _draw(frame, panel, look)
-    for frame in flat[len(panels) :]:
-        frame.set_visible(False)
     handles = {
         label: handle for frame in flat for handle, label in zip(*frame.get_legend_handles_labels(), strict=True)
     }
-    columns = min(3, 1 + across, len(handles))  # as many as fit below the panels
+    columns = min(3, 1 + min(ACROSS, len(panels)), len(handles))  # as many as fit below the panels
     drawn.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=columns, fontsize=7)
     return drawn
 
 
-def _draw(frame: Axes, panel: Panel, look: dict[str, dict[str, Any]]) -> None:
+def _draw(frame: Axes, panel: Panel, look: Mapping[str, tuple[str, str]]) -> None:
     for line in panel.lines:
+        colour, style = look[line.label]
         if line.level:
-            frame.axhline(line.y[0], label=line.label, linewidth=1.2, **look[line.label])
+            frame.axhline(line.y[0], label=line.label, linewidth=1.2, color=colour, linestyle=style)
         else:
             frame.errorbar(
                 line.x,
                 line.y,
-                yerr=line.error or None,
+                line.error or None,
                 label=line.label,
                 marker=".",
                 markersize=4,
                 linewidth=1.1,
                 capsize=2,
-                **look[line.label],
+                color=colour,
+                linestyle=style,
             )
     if panel.log_x:
         frame.set_xscale("log")
@@ -122,25 +118,23 @@ def save(drawn: Figure, path: str | os.PathLike[str]) -> None:
     with mpl.rc_context({"svg.hashsalt": "dpsparse", "svg.fonttype": "none"}):
         held = io.StringIO()
         drawn.savefig(held, format="svg", metadata={"Date": None})
-    pyplot().close(drawn)
     text = "\n".join(line.rstrip() for line in held.getvalue().splitlines()) + "\n"
     Path(path).write_text(text, encoding="utf-8")
 
 
-def pyplot() -> Any:  # a module, which has no type of its own
-    """The drawing library, without a window."""
+def _frames(count: int, size: tuple[float, float], below: float = 0.0) -> tuple[Figure, list[Axes]]:
+    """A figure of so many frames, at most `ACROSS` beside each other, and its axes; the last of a row may be empty."""
     try:
-        import matplotlib as mpl
+        from matplotlib.figure import Figure
     except ImportError:
         raise DataError("figures need matplotlib: pip install 'dpsparse[plots]'.") from None
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    return plt
-
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    across = min(ACROSS, count)
+    down = -(-count // across)
+    drawn = Figure(figsize=(size[0] * across, size[1] * down + below), layout="constrained")
+    flat = drawn.subplots(down, across, squeeze=False).ravel().tolist()
+    for frame in flat[count:]:
+        frame.set_visible(False)
+    return drawn, flat
 
 
 def errors_by_epsilon(
@@ -154,11 +148,7 @@ def errors_by_epsilon(
 
 
 def error_panels(
-    results: Results,
-    metric: str,
-    methods: Sequence[str] | None = None,
-    log_y: bool = True,
-    by: str | None = None,
+    results: Results, metric: str, methods: Sequence[str] | None = None, log_y: bool = True, by: str | None = None
 ) -> list[Panel]:
     """The panels of `errors_by_epsilon`.
 
@@ -245,12 +235,7 @@ def histograms(values: Mapping[str, Vector], alphas: Mapping[str, float]) -> Fig
 
     A line is drawn at alpha where the vector is (alpha, k)-quasi-sparse.
     """
-    plt = pyplot()
-    across = min(4, len(values))
-    down = -(-len(values) // across)
-    drawn: Figure
-    drawn, frames = plt.subplots(down, across, figsize=(2.9 * across, 2.5 * down), squeeze=False, layout="constrained")
-    flat = [frame for row in frames for frame in row]
+    drawn, flat = _frames(len(values), (2.9, 2.5))
     for frame, (name, found) in zip(flat, values.items(), strict=False):
         frame.hist(np.abs(found), bins=30, color="#0072B2")
         frame.axvline(alphas[name], color="#CC79A7", label=f"alpha = {alphas[name]:.3g}")
@@ -259,6 +244,4 @@ def histograms(values: Mapping[str, Vector], alphas: Mapping[str, float]) -> Fig
         frame.set_xlabel("|w|", fontsize=8)
         frame.tick_params(labelsize=7)
         frame.legend(fontsize=7)
-    for frame in flat[len(values) :]:
-        frame.set_visible(False)
     return drawn
