@@ -174,15 +174,15 @@ def test_fit_plan_and_predict_with_a_dictionary(folder):
 def test_the_same_rows_from_csv_and_parquet_and_in_any_blocks(folder, monkeypatch):
     import pandas as pd
 
-    from dpsparse.cli.declared import encode
+    from dpsparse.cli.inputs import DataFile
     from dpsparse.io import columns
 
     codebook = Dictionary.read("codebook.yaml")
-    whole = encode(folder / "table.csv", codebook, False, target=True)
+    whole = DataFile(folder / "table.csv").encoded(codebook, target=True)
     pd.read_csv("table.csv").to_parquet("table.parquet")
-    other = encode(folder / "table.parquet", codebook, False, target=True)
+    other = DataFile(folder / "table.parquet").encoded(codebook, target=True)
     monkeypatch.setattr(columns, "ROWS_AT_ONCE", 7)
-    blocks = encode(folder / "table.csv", codebook, False, target=True)
+    blocks = DataFile(folder / "table.csv").encoded(codebook, target=True)
     for found in (other, blocks):
         assert np.asarray(found.X).tobytes() == np.asarray(whole.X).tobytes()
         assert found.y.tolist() == whole.y.tolist()

@@ -6,14 +6,14 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from .describe import brief
 from .fit import run_fit
-from .options import EPSILON, FILE, json_option
+from .options import Epsilon, command
 from .output import check_folder, echo, print_json, progress, writing
+from .show import brief
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,28 +36,16 @@ class Fit:
     path: Path | None
 
 
-@click.command()
-@click.option(
-    "--out",
-    type=FILE,
-    default=Path("dpsparse-demo"),
-    show_default=True,
-    help="Folder for the cohort and the models; made if missing.",
-)
-@click.option(
-    "--epsilon", type=EPSILON, default=3.0, show_default=True, help="Privacy budget of each of the two models."
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Seed of the simulated cohort. Privacy noise is always fresh.",
-)
-@click.option("--n-rows", type=click.IntRange(min=10), default=20000, show_default=True, help="People.")
-@click.option("--n-features", type=click.IntRange(min=CAUSAL), default=5000, show_default=True, help="Markers.")
-@json_option
-def demo(out: Path, epsilon: float, seed: int, n_rows: int, n_features: int, as_json: bool) -> None:
+@command()
+def demo(
+    *,
+    out: Path = Path("dpsparse-demo"),
+    epsilon: Epsilon = 3.0,
+    seed: Annotated[int, click.IntRange(min=0)] = 0,
+    n_rows: Annotated[int, click.IntRange(min=10)] = 20000,
+    n_features: Annotated[int, click.IntRange(min=CAUSAL)] = 5000,
+    json_: bool = False,
+) -> None:
     """Find the causal genetic markers of a simulated cohort under differential privacy.
 
     20 of the markers act on a continuous and on a binary outcome. Each outcome is fitted with privacy and, to compare,
@@ -67,12 +55,25 @@ def demo(out: Path, epsilon: float, seed: int, n_rows: int, n_features: int, as_
     Examples:
       dpsparse demo
       dpsparse demo --out out --epsilon 1 --json
+
+    Parameters
+    ----------
+    out
+        Folder for the cohort and the models; made if missing.
+    epsilon
+        Privacy budget of each of the two models.
+    seed
+        Seed of the simulated cohort. Privacy noise is always fresh.
+    n_rows
+        People.
+    n_features
+        Markers.
     """
     start = time.perf_counter()
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
     check_folder(out)
-    with progress(as_json) as visible:
+    with progress(json_) as visible:
         cohort = _simulate(out, seed, n_rows, n_features, visible)
         fits = {
             (outcome, private): _fit(cohort, outcome, private, epsilon, out, visible)
@@ -80,7 +81,7 @@ def demo(out: Path, epsilon: float, seed: int, n_rows: int, n_features: int, as_
             for private in (True, False)
         }
     seconds, memory = time.perf_counter() - start, peak_memory()
-    if as_json:
+    if json_:
         print_json(_summary(cohort, fits, epsilon, seed, seconds, memory))
     else:
         _show(cohort, fits, seconds, memory)

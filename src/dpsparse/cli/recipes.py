@@ -6,11 +6,9 @@ import re
 from dataclasses import fields
 from textwrap import fill
 
-import click
-
 from .exits import Refusal
 from .fit import tell
-from .options import json_option
+from .options import command, parameters_in
 from .output import echo, print_json
 from .settings import default_of, theory_constants, types_of
 
@@ -36,12 +34,10 @@ def _list(lines: dict[str, str]) -> None:
             echo(f"  {one:{width - 2}s}  {same.strip() or lines[one]}")
 
 
-@click.command()
-@click.argument("name", required=False)
-@click.option("--from-theory", "theory", is_flag=True, help="The settings of its theorem for CONSTANTS, NAME=VALUE.")
-@click.argument("constants", nargs=-1, metavar="[CONSTANTS]...")
-@json_option
-def recipes(name: str | None, theory: bool, constants: tuple[str, ...], as_json: bool) -> None:
+@command()
+def recipes(
+    name: str | None = None, constants: tuple[str, ...] = (), *, from_theory: bool = False, json_: bool = False
+) -> None:
     """List the recipes, or describe the recipe NAME.
 
     A description says what it does, its fields for --set with types and defaults, and its papers.
@@ -55,22 +51,25 @@ def recipes(name: str | None, theory: bool, constants: tuple[str, ...], as_json:
       dpsparse recipes dp_gcd
       dpsparse recipes dp_sgd --from-theory n_rows=10000 n_features=50 epsilon=1 delta=1e-6 lipschitz=2 radius=3
       dpsparse fit trial.csv --recipe dp_gcd --set rule=gs-q --set steps=20 ...
+
+    Parameters
+    ----------
+    constants : [CONSTANTS]...
+    from_theory
+        The settings of its theorem for CONSTANTS, NAME=VALUE.
     """
     from .. import recipes as known
 
-    if constants and not theory:
+    if constants and not from_theory:
         raise Refusal(f"{constants[0]} is a constant of a theorem. Ask for its settings: --from-theory.")
-    if theory:
+    if from_theory:
         if name is None:
             raise Refusal("--from-theory prints the settings of a recipe. Name one: dpsparse recipes lists them.")
-        _print_theory(name, constants, as_json)
+        _print_theory(name, constants, json_)
         return
     if name is None:
         lines = {one: plain_words(known.describe(one).splitlines()[0]) for one in known.names()}
-        if as_json:
-            print_json({"recipes": lines})
-            return
-        _list(lines)
+        print_json({"recipes": lines}) if json_ else _list(lines)
         return
     kind = known.get(name)
     table = [
@@ -81,7 +80,7 @@ def recipes(name: str | None, theory: bool, constants: tuple[str, ...], as_json:
         }
         for field in fields(kind)
     ]
-    if as_json:
+    if json_:
         print_json({"recipe": kind.name, "private": kind.private, "fields": table, "text": known.describe(name)})
         return
     text = known.describe(name)
@@ -159,12 +158,8 @@ def first_paragraph(docstring: str) -> str:
 
 def fields_in(docstring: str) -> dict[str, str]:
     """What the section of parameters says about each, in plain words; empty where only formulas say it."""
-    found: dict[str, str] = {}
-    for name, text in re.findall(
-        r"(?m)^(\w+(?:, \w+)*) : .*\n((?:    .*\n?|\n(?=    ))*)", _section(docstring, "Parameters")
-    ):
-        found |= {one: plain_words(text) for one in name.split(", ")}
-    return found
+    listed = parameters_in(_section(docstring, "Parameters"))
+    return {name: plain_words(said) for name, (_, said) in listed.items()}
 
 
 def papers_in(docstring: str) -> tuple[str, ...]:

@@ -5,48 +5,30 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import TYPE_CHECKING, Annotated, Any
 
 from .exits import NoPromise, Refusal
-from .options import FILE, json_option
+from .options import command
 from .output import check_file, echo, print_json, write_text, writing
 
 if TYPE_CHECKING:
     from ..report import Report
 
 
-@click.command()
-@click.argument("model", type=FILE, required=False)
-@click.option("--out", "-o", type=FILE, default=Path("report.html"), show_default=True, help="The page.")
-@click.option(
-    "--ledger", help="Address of a ledger: it is asked whether it paid for MODEL; without MODEL, the page is about it."
-)
-@click.option("--audit", type=FILE, help="What dpsparse audit --json printed.")
-@click.option("--score", type=FILE, help="What dpsparse score --json printed.")
-@click.option("--search", type=FILE, help="A saved search, in place of MODEL.")
-@click.option("--bench", type=FILE, help="Results of dpsparse bench, as Parquet, in place of MODEL.")
-@click.option("--card", type=FILE, help="Also write a model card: .md, or .json for machines.")
-@click.option("--registry", type=FILE, help="Also write an entry for the DP Deployments Registry, as JSON.")
-@click.option(
-    "--nist",
-    type=FILE,
-    help="Also write, for each block of NIST SP 800-226, what is shown and what a person must confirm: .md or .json.",
-)
-@json_option
+@command()
 def report(
-    model: Path | None,
-    out: Path,
-    ledger: str | None,
-    audit: Path | None,
-    score: Path | None,
-    search: Path | None,
-    bench: Path | None,
-    card: Path | None,
-    registry: Path | None,
-    nist: Path | None,
-    as_json: bool,
+    model: Path | None = None,
+    *,
+    out: Annotated[Path, "-o"] = Path("report.html"),
+    ledger: str | None = None,
+    audit: Path | None = None,
+    score: Path | None = None,
+    search: Path | None = None,
+    bench: Path | None = None,
+    card: Path | None = None,
+    registry: Path | None = None,
+    nist: Path | None = None,
+    json_: bool = False,
 ) -> None:
     """Write one HTML page about MODEL: may it be released, what is guaranteed, what is not, and what speaks against it.
 
@@ -59,6 +41,27 @@ def report(
       dpsparse report --search search.json
       dpsparse report --ledger sqlite:///budget.db -o ledger.html
       dpsparse report --bench out/own-mine.parquet -o bench.html
+
+    Parameters
+    ----------
+    out
+        The page.
+    ledger
+        Address of a ledger: it is asked whether it paid for MODEL; without MODEL, the page is about it.
+    audit
+        What dpsparse audit --json printed.
+    score
+        What dpsparse score --json printed.
+    search
+        A saved search, in place of MODEL.
+    bench
+        Results of dpsparse bench, as Parquet, in place of MODEL.
+    card
+        Also write a model card: .md, or .json for machines.
+    registry
+        Also write an entry for the DP Deployments Registry, as JSON.
+    nist
+        Also write, for each block of NIST SP 800-226, what is shown and what a person must confirm: .md or .json.
     """
     from ..ledger import Ledger
     from ..report import bench_page, ledger_page, report_of_file
@@ -86,7 +89,7 @@ def report(
             write_text(out, ledger_page(Ledger(ledger)))
         else:
             raise Refusal("give a MODEL, --search, --bench or --ledger. dpsparse report --help shows examples.")
-        _said({"page": out}, f"The page is in {out}.", as_json)
+        _said({"page": out}, f"The page is in {out}.", json_)
         return
     found = report_of_file(
         subject,
@@ -117,7 +120,7 @@ def report(
             *([f"To be filled in {registry}: {', '.join(to_fill_in)}."] if to_fill_in else []),
         ]
     )
-    _said(content, text, as_json)
+    _said(content, text, json_)
     if not found.values["statement"].private:
         raise NoPromise(f"{subject} carries no guarantee for anyone in the data; its caveats say why.")
     if verdict.light == "no":
@@ -154,7 +157,4 @@ def _read(path: Path | None, option: str) -> Mapping[str, Any] | None:
 
 
 def _said(content: Mapping[str, object], text: str, as_json: bool) -> None:
-    if as_json:
-        print_json(json.loads(json.dumps(content, default=str)))
-    else:
-        echo(text)
+    print_json(content) if as_json else echo(text)
