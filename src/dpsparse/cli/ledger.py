@@ -14,8 +14,7 @@ from .output import check_file, echo, print_json, write_text
 
 if TYPE_CHECKING:
     from ..ledger import Ledger
-    from ..ledger.check import Verified
-    from ..ledger.cited import Cited
+    from ..ledger.check import Cited, Verified
 
 
 @click.group()
@@ -275,7 +274,7 @@ def citation_in(path: Path) -> Cited:
     """The record in the statement of a model file whose checksum matches."""
     from .. import load
     from ..core.errors import ModelEditedError
-    from ..ledger.cited import Cited
+    from ..ledger.check import Cited
 
     try:
         statement = load(path).statement_
