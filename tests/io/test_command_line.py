@@ -68,7 +68,7 @@ def test_a_skeleton_is_the_same_for_any_cells(folder):
 
 
 def test_only_the_line_of_names_is_read(folder, monkeypatch):
-    from dpsparse.io import columns
+    from dpsparse.io import files as columns
 
     (folder / "t.csv").write_text('"a\nb",c\nalice@example.org,2\n')
     assert columns.header(folder / "t.csv") == ["a\nb", "c"]
@@ -175,7 +175,7 @@ def test_the_same_rows_from_csv_and_parquet_and_in_any_blocks(folder, monkeypatc
     import pandas as pd
 
     from dpsparse.cli.inputs import DataFile
-    from dpsparse.io import columns
+    from dpsparse.io import files as columns
 
     codebook = Dictionary.read("codebook.yaml")
     whole = DataFile(folder / "table.csv").encoded(codebook, target=True)

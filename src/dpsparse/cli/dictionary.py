@@ -102,8 +102,8 @@ def new(
     if out.exists() and not replace:
         raise Refusal(f"{out} exists already. Choose another --out, or say --replace.")
     check_file(out, inputs=[source])
-    from ..io.columns import header
     from ..io.dictionary import Dictionary
+    from ..io.files import header
 
     roles = {"target": [target], "unit": [unit], "id": id_ or [], "ignore": ignore or []}
     declarations = _declared("kind", vars(kinds)), _declared("role", roles)
@@ -155,8 +155,8 @@ def check(file: Path, table: Path | None = None, *, look: bool = False, form: Cs
     """
     if look and table is None:
         raise Refusal("--look reads the cells of a table. Give one: dpsparse dictionary check --look FILE TABLE.")
-    from ..io.columns import header
     from ..io.dictionary import Dictionary, DictionaryError
+    from ..io.files import header
 
     found = None
     try:
@@ -190,10 +190,10 @@ class _Seen:
 
 def _looked(found: Dictionary, table: Path, form: CsvForm) -> dict[str, Any]:
     """Exact numbers of cells, of gaps and of cells that are not understood, with examples: **private**."""
-    from ..io.columns import blocks
     from ..io.dictionary.column import USED
     from ..io.dictionary.frames import Table
     from ..io.dictionary.rules import CellReader
+    from ..io.files import blocks
 
     readers = {column.name: CellReader(column) for column in found.columns if column.role in USED}
     rows, seen = 0, {name: _Seen() for name in readers}

@@ -161,13 +161,11 @@ def fit(
     out
         Where the model is saved; an older model is replaced, and no other file.
     """
-    book = payment.book()
     inputs = [file for file in (data, dictionary) if file is not None]
-    check_model_file(out, [*inputs, *([] if book is None or book.file is None else [book.file])])
+    check_model_file(out, [*inputs, *payment.files()])
     done = payment.done_already(out, model.epsilon, model.delta)
     if done is not None:
-        _print_model(done, out, json_, f"Run {payment.run_id} is done already: its model is {out}")
-        _refuse_void(done)
+        _finish(done, out, json_, f"Run {payment.run_id} is done already: its model is {out}")
         return
     payment = payment.named("fit")
     options, described = model.described(dictionary)
@@ -175,27 +173,14 @@ def fit(
         if model.check_cells:
             raise Refusal("cells are not counted where rows stand on a cluster. Leave --check-cells out, or --cluster.")
         options = replace(options, check_cells=None)
-    unit_column = unit_column_of(unit, unit_name, described)
+    ids = unit_column_of(unit, unit_name, described)
+    table, columns_beside = DataFile(data, form), beside.columns(described, options)
     rows = _Rows(
-        DataFile(data, form),
-        options,
-        target,
-        described,
-        columns,
-        n_features,
-        form,
-        beside.columns(described, options),
-        unit_column,
-        cluster,
-        memory_limit,
+        table, options, target, described, columns, n_features, form, columns_beside, ids, cluster, memory_limit
     )
     rows.refuse()
     if path is not None:
         check_file(path, option="--path", inputs=inputs)
-    if memory_limit is not None:
-        from ..core import checks
-
-        checks.memory(memory_limit, "--memory-limit")
     fitted = options.estimator(
         n_features=1 if described is None else described.output_bounds().lower.size,
         random_state=seed,
@@ -204,10 +189,9 @@ def fit(
         memory_limit=memory_limit,
         **payment.arguments,
     )
-    if unit_column is not None:
+    if ids is not None:
         fitted.set_params(unit=unit_name)
-        if described is None:
-            rows = replace(rows, columns=rows.without(unit_column))
+        rows = rows.without_ids()
     payment.check_charge()
     with payment.saying_how_to_go_on(), progress(json_) as visible:
         rows.fit(fitted, visible)
@@ -217,10 +201,7 @@ def fit(
     failure = _save(fitted, out)
     if path is not None:
         write_path(fitted, path)
-    _print_model(fitted, None if failure else out, json_, f"Saved: {out}")
-    if failure is not None:
-        raise failure
-    _refuse_void(fitted)
+    _finish(fitted, out, json_, f"Saved: {out}", failure)
 
 
 @dataclass(frozen=True)
@@ -242,6 +223,10 @@ class _Rows:
     def refuse(self) -> None:
         """Refuse options that contradict each other, before anything is read."""
         self._refuse_beside()
+        if self.memory_limit is not None:
+            from ..core import checks
+
+            checks.memory(self.memory_limit, "--memory-limit")
         if self.dictionary is not None and self.target is not None:
             raise Refusal("the dictionary names the target. Leave --target out.")
         if self.dictionary is not None and self.columns is not None:
@@ -278,14 +263,16 @@ class _Rows:
                 "codebook or physical limits and not from this data."
             )
 
-    def without(self, unit: str) -> list[str]:
-        """The features of a table without its column of ids."""
+    def without_ids(self) -> _Rows:
+        """The same without the column of ids among the features."""
+        if self.dictionary is not None or self.unit is None:
+            return self
         if not self.data.named:
             raise Refusal("--unit names a column of one CSV or Parquet file.")
-        names = self.data.header(unit)
-        if unit == self.target or unit in (self.columns or ()):
+        names = self.data.header(self.unit)
+        if self.unit == self.target or self.unit in (self.columns or ()):
             raise Refusal("the column of ids is no feature and no target. Leave it out of --columns and --target.")
-        return self.columns or [name for name in names if name not in (unit, self.target)]
+        return replace(self, columns=self.columns or [name for name in names if name not in (self.unit, self.target)])
 
     def fit(self, model: SparseLinear, visible: bool) -> None:
         """Fit on these rows, where they are."""
@@ -355,20 +342,18 @@ def _keep_dictionary(model: SparseLinear, dictionary: Dictionary) -> None:
     model.statement_ = replace(said, assumptions=assumed, caveats=caveats, notes=notes)
 
 
-def _print_model(model: SparseLinear, out: Path | None, as_json: bool, saved: str) -> None:
-    """Print what was learned, and where it is, if it could be saved."""
+def _finish(model: SparseLinear, out: Path, as_json: bool, saved: str, failure: Refusal | None = None) -> None:
+    """Print what was learned, and where it is, if it could be saved; let the exit code say what is wrong with it."""
     if as_json:
         from ..estimators.summary import summary
 
-        print_json({**summary(model), "model": out})
-        return
-    echo(print_model(model))
-    if out is not None:
-        echo(saved)
-
-
-def _refuse_void(model: SparseLinear) -> None:
-    """Let the exit code say that a model which was made and saved carries no guarantee."""
+        print_json({**summary(model), "model": None if failure else out})
+    else:
+        echo(print_model(model))
+        if failure is None:
+            echo(saved)
+    if failure is not None:
+        raise failure
     if not model.statement_.private:
         raise NoPromise("this model carries no guarantee for anyone in the data; its caveats say why.")
 

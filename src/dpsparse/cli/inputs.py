@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from ..io.dictionary import Column, Dictionary
     from ..io.files import Table
     from ..io.rows import FileRows
-    from ..io.streams import RowStream
-    from ..io.tabular import CsvForm
+    from ..io.tabular import CsvForm, RowStream
     from ..rows.hosts import ClusterRows
     from ..rows.unread import UnreadCells
 
@@ -136,7 +135,7 @@ class DataFile:
 
     def header(self, *needed: str | None, what: str = "") -> list[str]:
         """The names of its columns; refuses a file that lacks one of those that are needed."""
-        from ..io.columns import header
+        from ..io.files import header
 
         names = header(self.path, self.form.csv)
         absent = [name for name in needed if name is not None and name not in names]
@@ -219,7 +218,7 @@ class DataFile:
         import scipy.sparse as sp
 
         from ..io.rows import spill
-        from ..io.streams import RowStream
+        from ..io.tabular import RowStream
         from ..rows.unread import UnreadCells
 
         names, pieces = self._encoded(dictionary, target=True)
@@ -241,8 +240,8 @@ class DataFile:
         self, dictionary: Dictionary, target: bool
     ) -> tuple[tuple[str, ...], Iterator[tuple[Any, Any, UnreadCells]]]:
         """Names of the encoded columns; encoded rows, their targets or None, and the cells that were not understood."""
-        from ..io.columns import encoded_blocks
         from ..io.dictionary import TableEncoder, Target
+        from ..io.files import encoded_blocks
 
         problems = dictionary.differences(self.header(), ("feature", "target", "unit") if target else ("feature",))
         if problems:
@@ -259,7 +258,7 @@ class DataFile:
 
         Such lines are not one unit: a person could have rows there and under an id.
         """
-        from ..io.columns import UNREADABLE
+        from ..io.files import UNREADABLE
 
         return [None if cell == UNREADABLE else cell for cell in self._cells(column)]
 
@@ -275,7 +274,7 @@ class DataFile:
         return np.array([groups[place] if place >= 0 else None for place in places], dtype=object)
 
     def _cells(self, column: str) -> Iterator[object]:
-        from ..io.columns import blocks
+        from ..io.files import blocks
 
         for block in blocks(self.path, [column], self.form.csv):
             cells = block[column]

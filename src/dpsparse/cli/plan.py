@@ -78,36 +78,39 @@ def plan(
     details
         Also every query with its noise, all settings, and further errors.
     """
+    from ..core.checks import PERSON
+
     for file, option in ((plot, "--plot"), (html, "--html")):
         if file is not None:
             check_file(file, option=option, inputs=[] if dictionary is None else [dictionary])
     options, described = model.described(dictionary)
-    if described is not None:
-        if n_features is not None or sparse:
-            given = "--n-features" if n_features is not None else "--sparse"
-            raise Refusal(f"the dictionary says which columns there are, and how they are encoded. Leave {given} out.")
+    if described is None:
+        if n_features is None:
+            raise Refusal("Missing option '--n-features'. A --dictionary says it, too.")
+        sparse = sparse if data is None else _sparse_file(data, sparse)
+    elif n_features is not None or sparse:
+        given = "--n-features" if n_features is not None else "--sparse"
+        raise Refusal(f"the dictionary says which columns there are, and how they are encoded. Leave {given} out.")
+    else:
         from ..io.dictionary import TableEncoder
 
         encoder = TableEncoder(described)
         n_features, sparse = int(encoder.output_bounds().lower.size), encoder.output_sparse()
-        if base_rate is None and described.target is not None:
-            base_rate = described.target.base_rate  # type: ignore[assignment]
-    elif n_features is None:
-        raise Refusal("Missing option '--n-features'. A --dictionary says it, too.")
-    elif data is not None:
-        sparse = _sparse_file(data, sparse)
     if options.survival:
         raise Refusal(
             "survival fits are not planned yet: there is no forecast for them. dpsparse fit plans and prices one "
             "before it reads a row."
         )
     fitted = options.estimator(n_rows=n_rows, n_features=1 if described is None else n_features)
-    if described is not None and described.unit is not None:
-        from ..core.checks import PERSON
-
-        fitted.set_params(unit=PERSON)
-    known: dict[str, Any] = {"signal": signal, "feature_scale": feature_scale, "base_rate": base_rate}
-    found = fitted.plan(n_rows=n_rows, n_features=n_features, sparse=sparse, **known)
+    rate: object = base_rate
+    if described is not None:
+        if described.unit is not None:
+            fitted.set_params(unit=PERSON)
+        if rate is None and described.target is not None:
+            rate = described.target.base_rate
+    known: dict[str, Any] = {"signal": signal, "feature_scale": feature_scale, "base_rate": rate}
+    shape: dict[str, Any] = {"n_rows": n_rows, "n_features": n_features, "sparse": sparse}
+    found = fitted.plan(**shape, **known)
     if plot is not None:
         with writing(plot, option="--plot"):
             found.plot(plot)
@@ -115,7 +118,7 @@ def plan(
         from ..report.plan_page import plan_page
 
         with writing(html, option="--html"):
-            write_text(html, plan_page(fitted, n_rows=n_rows, n_features=n_features, sparse=sparse, known=known))
+            write_text(html, plan_page(fitted, **shape, known=known))
     needed = {} if half_width is None else {"rows_for_half_width": _rows(found, half_width)}
     if json_:
         print_json({**found.to_dict(), **needed})

@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import fields
 from textwrap import fill
+from typing import TYPE_CHECKING
 
 from .exits import Refusal
 from .fit import tell
 from .options import command, parameters_in
 from .output import echo, print_json
 from .settings import default_of, theory_constants, types_of
+
+if TYPE_CHECKING:
+    from ..recipes import Recipe
 
 #: The usual choice, and what it picks from.
 PICKED = ("auto", "tables", "select_polish", "dual_averaging")
@@ -71,31 +75,31 @@ def recipes(
         lines = {one: plain_words(known.describe(one).splitlines()[0]) for one in known.names()}
         print_json({"recipes": lines}) if json_ else _list(lines)
         return
-    kind = known.get(name)
-    table = [
-        {
-            "field": field.name,
+    _describe(known.get(name), known.describe(name), json_)
+
+
+def _describe(kind: type[Recipe], text: str, as_json: bool) -> None:
+    """Print what a recipe does, its fields and its papers."""
+    table = {
+        field.name: {
             "type": " or ".join("none" if one is type(None) else one.__name__ for one in types_of(kind, field)),
             "default": default_of(field),
         }
         for field in fields(kind)
-    ]
-    if json_:
-        print_json({"recipe": kind.name, "private": kind.private, "fields": table, "text": known.describe(name)})
+    }
+    if as_json:
+        listed = [{"field": name, **row} for name, row in table.items()]
+        print_json({"recipe": kind.name, "private": kind.private, "fields": listed, "text": text})
         return
-    text = known.describe(name)
+    about, cited = fields_in(text), papers_in(text)
     echo(f"{kind.name}: {first_paragraph(text)}")
     echo("\nFields for --set:" if table else "\nIt has no fields.")
-    about = fields_in(text)
-    for row in table:
-        echo(f"  {row['field']} ({row['type'] or 'only in Python'}), default {row['default']}")
-        if about.get(str(row["field"])):
-            echo(fill(about[str(row["field"])], 100, initial_indent="      ", subsequent_indent="      "))
-    cited = papers_in(text)
+    for name, row in table.items():
+        echo(f"  {name} ({row['type'] or 'only in Python'}), default {row['default']}")
+        if about.get(name):
+            echo(fill(about[name], 100, initial_indent="      ", subsequent_indent="      "))
     if cited:
-        echo("\nPapers:")
-    for paper in cited:
-        echo(f"  {paper}")
+        echo("\n".join(["\nPapers:", *(f"  {paper}" for paper in cited)]))
     if hasattr(kind, "from_theory"):
         echo(
             f"\nWith the settings of its theorem: --recipe {kind.name}@paper, and "

@@ -92,53 +92,48 @@ def score(
     """
     from .. import private_score
     from ..core import MissingValueError, NonPrivateRandomnessWarning
-    from ..core.words import one_of_many
 
-    fitted = load_model(model)
+    fitted, table = load_model(model), DataFile(data, csv)
     payment.check_charge()
     payment = payment.named("score")
     if (group is None) is not (scoring.groups is None):
         raise Refusal("--group and --groups belong together: a column, and the public list of groups in it.")
-    table = DataFile(data, csv)
     if group is not None and not table.named:
         raise Refusal("--group names a column, which only CSV and Parquet files have.")
-    protected = one_of_many(fitted.statement_.unit)  # patient; empty where every row is a record
     dictionary = vars(fitted).get("dictionary_")
-    column = unit_column_of(unit, unit_name, dictionary)
-    ids = None
-    if column is not None:
-        if not table.named:
-            raise Refusal("--unit names a column, which only CSV and Parquet files have.")
-        table.header(column)
-        ids = table.ids(column)
-    elif protected:
-        raise Refusal(
-            f"{model} guarantees something to each {protected}, who may have several rows in {data} too. Name the "
-            "column of ids with --unit, so that the scores protect all of them."
-        )
+    units = _units(fitted, table, unit_column_of(unit, unit_name, dictionary), unit_name)
     with progress(json_) as visible:
         rows = _rows(fitted, DataFile(data, csv, visible), target, zero_based)
         codes = None if group is None else table.groups(group, scoring.groups or [])
     with payment.saying_how_to_go_on(), warnings.catch_warnings():
         warnings.simplefilter("ignore", NonPrivateRandomnessWarning)  # the statement says so, first of all
         try:
-            card = private_score(
-                fitted,
-                rows.X,
-                rows.y,
-                group=codes,
-                units=ids,
-                unit=None if ids is None else unit_name or protected or None,
-                on_missing=gap_rule(on_missing, described=dictionary is not None),
-                random_state=seed,
-                **vars(scoring),
-                **payment.arguments,
-            )
+            gaps = gap_rule(on_missing, described=dictionary is not None)
+            options = {**vars(scoring), **units, **payment.arguments, "group": codes, "on_missing": gaps}
+            card = private_score(fitted, rows.X, rows.y, random_state=seed, **options)
         except MissingValueError as refusal:
             raise Refusal(str(refusal).replace("set on_missing='empty'", "give --on-missing empty")) from None
     print_json({"private": card.statement.private, **card.to_dict()}) if json_ else echo(str(card))
     if not card.statement.private:
         raise NoPromise("these scores carry no guarantee for anyone in the data; the caveats say why.")
+
+
+def _units(fitted: SparseLinear, table: DataFile, column: str | None, name: str | None) -> dict[str, object]:
+    """The id of each row (**private**) and the word for what has one id; nothing where every row is a record."""
+    from ..core.words import one_of_many
+
+    protected = one_of_many(fitted.statement_.unit)  # patient; empty where every row is a record
+    if column is not None:
+        if not table.named:
+            raise Refusal("--unit names a column, which only CSV and Parquet files have.")
+        table.header(column)
+        return {"units": table.ids(column), "unit": name or protected or None}
+    if protected:
+        raise Refusal(
+            f"this model guarantees something to each {protected}, who may have several rows in {table.path} too. "
+            "Name the column of ids with --unit, so that the scores protect all of them."
+        )
+    return {}
 
 
 def _rows(fitted: SparseLinear, table: DataFile, target: str | None, zero_based: bool) -> Table:

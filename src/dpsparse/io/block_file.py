@@ -45,7 +45,7 @@ from ..rows.lattice import BLOCK_ROWS
 from ..rows.narrow import TYPES, narrow
 from ..rows.records import cut
 from .labels import CODED, LabelCodes, TargetPart, Texts
-from .streams import LARGEST_WIDTH, Matrix
+from .tabular import LARGEST_WIDTH, Matrix
 
 MAGIC = b"dpsparse rows 1\n"
 END = b"rows end\n"
