@@ -120,9 +120,8 @@ def _subject(target: str, task: str, adjacency: str) -> tuple[SparseLinear, str]
         if survives(model):
             raise Refusal("survival models are not audited yet. An audit takes a classifier, a regressor or a recipe.")
         about = (
-            f"recipe {model.statement_.recipe!r} with the bounds, loss and settings recorded in "
-            f"{target}, on synthetic data, and "
-            "the statement's arithmetic. Not audited: the fit that was made, its data, and who ran it."
+            f"recipe {model.statement_.recipe!r} with the bounds, loss and settings recorded in {target}, on synthetic "
+            "data, and the statement's arithmetic. Not audited: the fit that was made, its data, and who ran it."
         )
         return model, about
     recipe = recipes.make(target)
@@ -163,9 +162,8 @@ def show_papers(runs: int | None, as_json: bool, plot: Path | None) -> None:
         check_file(plot, "--plot")
     if not (TREE / MUSEUM).is_file():
         raise Refusal(
-            "the published mechanisms are kept out of the installed package, in "
-            "benchmarks/as_published of its source tree. "
-            "Run --papers from a checkout (make setup installs one)."
+            "the published mechanisms are kept out of the installed package, in benchmarks/as_published of its source "
+            "tree. Run --papers from a checkout (make setup installs one)."
         )
     command = [sys.executable, "-m", "benchmarks.as_published"]
     command += [] if runs is None else ["--runs", str(runs)]

@@ -291,7 +291,7 @@ class DataFile:
             return read_beside(self.path, columns, self.form.csv)
 
     def offsets(self, named: Mapping[str, str | None], dictionary: Dictionary | None) -> tuple[Column, ...]:
-        """The columns of offsets that a model is applied with: named ones, or those of its dictionary that are there."""
+        """The columns of offsets that a model is applied with: named ones, or those of its dictionary."""
         from ..io.dictionary import Column
         from ..io.dictionary.beside import columns_beside
 

@@ -82,7 +82,7 @@ class PaymentOptions:
             book.remaining(self.dataset)
 
     def named(self, what: str) -> Self:
-        """The same with a name of the run, which begins with `what`, and its folder, where a ledger pays and none is given."""
+        """The same with a name of the run, which begins with `what`, and its folder, where a ledger pays."""
         if self.no_resume and self.resume_dir is not None:
             raise Refusal("--resume-dir and --no-resume contradict each other. Leave one of them out.")
         if self.resume_dir is not None and self.dataset is None:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 @command(
-    usual="n-rows n-features dictionary task epsilon sparsity row-norm feature-bound target-bound signal base-rate html "
-    "details json"
+    usual="n-rows n-features dictionary task epsilon sparsity row-norm feature-bound target-bound signal base-rate "
+    "html details json"
 )
 def plan(
     data: Path | None = None,

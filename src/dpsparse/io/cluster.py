@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -45,7 +44,7 @@ def open_cluster(
     n_features: int | None = None,
     columns: Sequence[str] | None = None,
     zero_based: bool = False,
-    classes: Sequence[Any] | None = None,
+    classes: Sequence[object] | None = None,
 ) -> ClusterRows:
     """Rows that stand on a cluster, or are read there, for `fit`, `PrivateScaler`, `PrivateSearch` and `private_score`.
 

@@ -169,9 +169,9 @@ def read_table(
     return Table(X, y.astype(float) if meant == "numbers" else y, stream.names)
 
 
-def _below(stream: RowStream, path: Path, largest: int) -> tuple[Matrix, list[NDArray[Any] | Texts]]:
+def _below(stream: RowStream, path: Path, largest: int) -> tuple[Matrix, list[NDArray[np.generic] | Texts]]:
     """All rows of a stream, one below the other, and the pieces of their targets."""
-    rows, targets, size = list[Any](), list[NDArray[Any] | Texts](), 0
+    rows, targets, size = list[Any](), list[NDArray[np.generic] | Texts](), 0
     for X, y in stream.pieces:
         size += X.data.nbytes
         if size > largest:
@@ -193,7 +193,7 @@ def _below(stream: RowStream, path: Path, largest: int) -> tuple[Matrix, list[ND
     return sp.vstack([sp.csr_matrix((0, width)), *rows], format="csr"), targets
 
 
-def _split(X: Matrix, target: str, path: Path) -> tuple[Matrix, NDArray[Any]]:
+def _split(X: Matrix, target: str, path: Path) -> tuple[Matrix, NDArray[np.generic]]:
     """A table without the column of its target, which is named by its number, and that column."""
     if not target.isdigit() or int(target) >= X.shape[1] or X.shape[1] < 2:
         raise DataError(f"{path}: the target of an npy file is the number of its column, from 0 to {X.shape[1] - 1}.")

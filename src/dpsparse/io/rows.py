@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import IO, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -136,7 +136,7 @@ class FileRows:
             self._last[part, block] = self.parts[part].read(block)
         return self._last[part, block]
 
-    def targets(self, meant: str) -> NDArray[Any] | None:
+    def targets(self, meant: str) -> NDArray[np.generic] | None:
         """The target of each row: ``numbers``, ``texts``, or ``labels``, which may be either.
 
         None without them.
@@ -159,7 +159,7 @@ def open_rows(
     n_features: int | None = None,
     columns: Sequence[str] | None = None,
     zero_based: bool = False,
-    classes: Sequence[Any] | None = None,
+    classes: Sequence[object] | None = None,
     tell: Tell | None = None,
     csv: CsvForm = PLAIN_CSV,
     covariates: str | os.PathLike[str] | Sequence[str] | None = None,
@@ -305,7 +305,7 @@ def convert(
     n_features: int | None = None,
     columns: Sequence[str] | None = None,
     zero_based: bool = False,
-    classes: Sequence[Any] | None = None,
+    classes: Sequence[object] | None = None,
     tell: Tell | None = None,
     csv: CsvForm = PLAIN_CSV,
     covariates: str | os.PathLike[str] | Sequence[str] | None = None,
@@ -414,7 +414,6 @@ def _disk_errors(place: Path | None = None) -> Iterator[None]:
                 "another place."
             ) from None
         raise DiskFullError(
-            f"rows could not be written to a scratch file in {scratch_folder()}: there is no space. Free some, or "
-            "name another folder in the environment "
-            "variable TMPDIR."
+            f"rows could not be written to a scratch file in {scratch_folder()}: there is no space. Free some, or name "
+            "another folder in the environment variable TMPDIR."
         ) from None

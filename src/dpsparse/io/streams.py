@@ -18,7 +18,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 import scipy.sparse as sp
@@ -81,13 +81,13 @@ class _Array:
         if self._by_columns and not whole:
             raise DataError(f"{path} stores its array column by column. Store it row by row: numpy.ascontiguousarray.")
 
-    def stream(self, y: NDArray[Any] | None) -> RowStream:
+    def stream(self, y: NDArray[np.generic] | None) -> RowStream:
         """Its rows, with these targets."""
         if y is not None and y.shape != (self.shape[0],):
             raise _no_table(self._path)
         return RowStream(self.shape[1], False, None, y is not None and y.dtype.kind == "U", self._pieces(y))
 
-    def _pieces(self, y: NDArray[Any] | None) -> Iterator[Piece]:
+    def _pieces(self, y: NDArray[np.generic] | None) -> Iterator[Piece]:
         rows, width = self.shape
         count = rows if self._by_columns else max(1, PIECE_ENTRIES // width)
         for first in range(0, max(rows, 1), max(count, 1)):
@@ -102,7 +102,7 @@ def _no_table(path: Path) -> DataError:
 
 
 def _csr_pieces(
-    archive: zipfile.ZipFile, path: Path, width: int, ends: NDArray[np.int64], y: NDArray[Any] | None
+    archive: zipfile.ZipFile, path: Path, width: int, ends: NDArray[np.int64], y: NDArray[np.generic] | None
 ) -> Iterator[Piece]:
     with archive.open("data.npy") as data, archive.open("indices.npy") as indices:
         kinds = [_array_header(member, path) for member in (data, indices)]
@@ -121,7 +121,7 @@ def _csr_pieces(
             yield X, None if y is None else y[first:last]
 
 
-def _array_header(file: IO[bytes], path: Path) -> tuple[tuple[int, ...], np.dtype[Any], bool]:
+def _array_header(file: IO[bytes], path: Path) -> tuple[tuple[int, ...], np.dtype[np.generic], bool]:
     """Shape and type of an array, and whether it is stored by columns; refuses what is no array of numbers or texts."""
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
@@ -133,14 +133,14 @@ def _array_header(file: IO[bytes], path: Path) -> tuple[tuple[int, ...], np.dtyp
     return tuple(int(n) for n in shape), kind, by_columns and len(shape) > 1
 
 
-def _read(file: IO[bytes], path: Path, count: int, kind: np.dtype[Any]) -> NDArray[Any]:
+def _read(file: IO[bytes], path: Path, count: int, kind: np.dtype[np.generic]) -> NDArray[np.generic]:
     content = file.read(count * kind.itemsize)
     if len(content) != count * kind.itemsize:
         raise DataError(f"{path} holds an array that is shorter than it says. Write the file again.")
     return np.frombuffer(content, dtype=kind)
 
 
-def _whole(archive: zipfile.ZipFile, name: str, path: Path) -> NDArray[Any]:
+def _whole(archive: zipfile.ZipFile, name: str, path: Path) -> NDArray[np.generic]:
     with archive.open(f"{name}.npy") as member:
         shape, kind, _ = _array_header(member, path)
         size = archive.getinfo(f"{name}.npy").file_size
@@ -149,7 +149,7 @@ def _whole(archive: zipfile.ZipFile, name: str, path: Path) -> NDArray[Any]:
         return _read(member, path, math.prod(shape), kind).reshape(shape)
 
 
-def _vector(path: Path, rows: int) -> NDArray[Any]:
+def _vector(path: Path, rows: int) -> NDArray[np.generic]:
     """Targets of a table in a file of their own."""
     with open_regular(path, LARGEST_BYTES, "an npy file with one target for each row") as file:
         shape, kind, _ = _array_header(file, path)

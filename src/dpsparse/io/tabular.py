@@ -31,7 +31,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,6 +41,9 @@ from ..core.errors import DataError
 from ..core.private_files import PLAIN
 from ..rows.cells import GAPS, ROUNDED_FROM, cell_number
 from .labels import Texts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 #: Bytes that pyarrow parses at once, and the longest line, and cell, that is read.
 CSV_BLOCK = 2**25
@@ -68,8 +71,8 @@ LEAST_CSV_BLOCK = 2**20
 LARGEST_WIDTH = 2**27
 
 #: Rows of a file, and some of them with their targets.
-Matrix: TypeAlias = NDArray[Any] | sp.csr_matrix
-Piece = tuple[Matrix, NDArray[Any] | Texts | None]
+Matrix: TypeAlias = NDArray[np.generic] | sp.csr_matrix
+Piece = tuple[Matrix, NDArray[np.generic] | Texts | None]
 
 
 #: What may stand between cells.
@@ -132,7 +135,7 @@ class ReadOptions:
     n_features: int | None = None
     columns: Sequence[str] | None = None
     zero_based: bool = False
-    classes: Sequence[Any] | None = None
+    classes: Sequence[object] | None = None
     whole: bool = False
     csv: CsvForm = PLAIN_CSV
     covariates: object = None
@@ -238,7 +241,7 @@ def _absent(path: Path, absent: Sequence[str], names: Sequence[str]) -> str:
     return f"{path} has {', '.join(named)}. Check the names: case matters."
 
 
-def refuse_text(schema: Any, features: Sequence[str], path: Path) -> None:
+def refuse_text(schema: pa.Schema, features: Sequence[str], path: Path) -> None:
     """Refuse columns that are declared as something else than numbers."""
     text = [name for name in features if not is_number_type(schema.field(name).type)]
     if text:
@@ -256,22 +259,15 @@ def matrix_of(columns: Iterator[NDArray[np.float64]], rows: int, width: int) -> 
 
 def text_in(path: Path, *columns: str) -> DataError:
     """The refusal of columns that are declared as something else than numbers: all of them at once."""
-    if len(columns) == 1:
-        named, verb = (
-            f"column {columns[0]!r} was",
-            "is declared as something else. Leave it out, or describe the columns in a data dictionary "
-            "(dpsparse dictionary new)",
-        )
-    else:
-        named = f"columns {', '.join(map(repr, columns))} were"
-        verb = (
-            "are declared as something else. Leave them out, or describe the columns in a data dictionary "
-            "(dpsparse dictionary new)"
-        )
-    return DataError(f"{path}: {named} expected to hold numbers, but {verb}.")
+    names, several = ", ".join(map(repr, columns)), len(columns) > 1
+    were, are, them = ("columns {} were", "are", "them") if several else ("column {} was", "is", "it")
+    return DataError(
+        f"{path}: {were.format(names)} expected to hold numbers, but {are} declared as something else. Leave {them} out, "
+        "or describe the columns in a data dictionary (dpsparse dictionary new)."
+    )
 
 
-def is_number_type(kind: object) -> bool:
+def is_number_type(kind: pa.DataType) -> bool:
     """Whether an Arrow type is one of numbers."""
     import pyarrow as pa
 
@@ -279,7 +275,7 @@ def is_number_type(kind: object) -> bool:
     return any(test(kind) for test in known)
 
 
-def is_text_type(kind: Any) -> bool:
+def is_text_type(kind: pa.DataType) -> bool:
     """Whether an Arrow type is one of texts, or of categories that are texts."""
     import pyarrow as pa
 
@@ -287,7 +283,7 @@ def is_text_type(kind: Any) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def values_of(column: Any) -> NDArray[np.float64]:
+def values_of(column: pa.Array) -> NDArray[np.float64]:
     """An Arrow array as floats, NaN where it has none; whole numbers beyond 2^53 are rounded."""
     import pyarrow as pa
 
@@ -296,7 +292,7 @@ def values_of(column: Any) -> NDArray[np.float64]:
     return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=float)
 
 
-def target_column(column: Any, name: str, path: Path) -> NDArray[Any] | Texts:
+def target_column(column: pa.Array, name: str, path: Path) -> NDArray[np.generic] | Texts:
     """The target of a Parquet file: numbers or texts, by its declared type."""
     import pyarrow as pa
 
@@ -315,7 +311,7 @@ def target_column(column: Any, name: str, path: Path) -> NDArray[Any] | Texts:
     return np.array([math.nan if v is None else v for v in column.to_pylist()], dtype=object) if rounded else found
 
 
-def is_pair_of_lists(kinds: Sequence[Any]) -> bool:
+def is_pair_of_lists(kinds: Sequence[pa.DataType]) -> bool:
     """Whether two columns are lists of whole numbers and lists of numbers, in this order."""
     import pyarrow as pa
 
@@ -328,7 +324,7 @@ def is_pair_of_lists(kinds: Sequence[Any]) -> bool:
     )
 
 
-def list_rows(batch: Any, names: Sequence[str], width: int) -> sp.csr_matrix:
+def list_rows(batch: pa.RecordBatch, names: Sequence[str], width: int) -> sp.csr_matrix:
     """Rows of a record batch with a column of lists of column numbers and one of lists of values."""
     places, values = (batch.column(batch.schema.get_field_index(name)) for name in names)
     counts = np.asarray(places.value_lengths().fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
@@ -448,9 +444,8 @@ def parquet_stream(file: IO[bytes], path: Path, wanted: ReadOptions) -> RowStrea
     lists = is_pair_of_lists([schema.field(name).type for name in features])
     if lists and wanted.n_features is None:
         raise DataError(
-            f"{path} holds lists of columns, which do not say how many features there are, and the "
-            "largest that occurs is private. Declare "
-            "n_features."
+            f"{path} holds lists of columns, which do not say how many features there are, and the largest that occurs "
+            "is private. Declare n_features."
         )
     if not lists:
         refuse_text(schema, features, path)

@@ -184,9 +184,8 @@ def read_address(text: object, patience: float | None = None) -> Address:
         return FileAddress(rest[1:])
     known = "It begins with another scheme. " if separator else ""
     raise LedgerError(
-        f"this is not the address of a ledger. {known}{_FORMS}; a ledger in memory would not last. "
-        "(An address is never "
-        "quoted: it may hold a password.)"
+        f"this is not the address of a ledger. {known}{_FORMS}; a ledger in memory would not last. (An address is "
+        "never quoted: it may hold a password.)"
     )
 
 
@@ -207,9 +206,8 @@ def _server(rest: str, patience: float | None) -> ServerAddress:
     found = _SERVER.fullmatch(rest)
     if found is None or _ESCAPES.search(rest) or not rest.isprintable() or " " in rest:
         raise LedgerError(
-            "a PostgreSQL address looks like postgresql://user@host:port/database, and this one "
-            "can be read in more than one way. "
-            "Write characters such as @ / # ? % in a password as %40 %2F %23 %3F %25, or keep the "
+            "a PostgreSQL address looks like postgresql://user@host:port/database, and this one can be read in more "
+            "than one way. Write characters such as @ / # ? % in a password as %40 %2F %23 %3F %25, or keep the "
             "password in PGPASSFILE."
         )
     secrets = {}

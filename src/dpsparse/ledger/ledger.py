@@ -199,9 +199,8 @@ class Ledger(Unchanged):
             replayed(chain)
             if name in head.ends:
                 raise LedgerError(
-                    f"dataset {name!r} is in the ledger already. A budget is never set anew: use "
-                    "it, or choose another name for "
-                    "other data."
+                    f"dataset {name!r} is in the ledger already. A budget is never set anew: use it, or choose another "
+                    "name for other data."
                 )
             refuse_likeness(name, head.ends)
             chain.append(name, 0, "create", {"time": present(), "state": state.to_dict()})

@@ -443,8 +443,7 @@ def latest(chain: Chain, dataset: str) -> State:
         raise LedgerError(f"event {event.number} of the ledger is damaged. Restore the ledger from a copy.") from None
     if differs(counted[dataset], stated):
         raise LedgerTamperedError(
-            f"event {event.number}, the last of dataset {dataset!r}, says that other costs were "
-            "taken than its entries have: it was added "
-            f"or changed from outside. {SEE}"
+            f"event {event.number}, the last of dataset {dataset!r}, says that other costs were taken than its entries "
+            f"have: it was added or changed from outside. {SEE}"
         )
     return stated

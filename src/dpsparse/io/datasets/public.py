@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from ...core import DataError, checks
 from ...core.regular_files import read_bytes
+from ..tabular import Matrix
 
 Rows = NDArray[np.intp]
 
@@ -93,13 +94,12 @@ def check_shape(name: str, found: tuple[int, ...], expected: tuple[int, int]) ->
     """Refuse rows and columns that differ from the published numbers."""
     if tuple(found) != expected:
         raise DataError(
-            f"{name} has {found[0]} rows and {found[1]} features, and not the published "
-            f"{expected[0]} and {expected[1]}. "
-            "Give check=False for a part of it."
+            f"{name} has {found[0]} rows and {found[1]} features, and not the published {expected[0]} and "
+            f"{expected[1]}. Give check=False for a part of it."
         )
 
 
-def read_npz(path: Path, suffix: str = "") -> tuple[Any, np.ndarray] | None:
+def read_npz(path: Path, suffix: str = "") -> tuple[Matrix, np.ndarray] | None:
     """Rows and outcomes of a part of an npz file: X, or data, indices, indptr and shape of a CSR matrix.
 
     None if not there.
@@ -115,7 +115,7 @@ def read_npz(path: Path, suffix: str = "") -> tuple[Any, np.ndarray] | None:
         return csr_matrix(parts, shape=tuple(held[f"shape{suffix}"])), held[f"y{suffix}"]
 
 
-def read_svmlight(path: Path, features: int | None) -> tuple[Any, np.ndarray]:
+def read_svmlight(path: Path, features: int | None) -> tuple[Matrix, np.ndarray]:
     """Rows and outcomes of an svmlight file, packed (gz, bz2) or not."""
     from sklearn.datasets import load_svmlight_file
 
@@ -208,7 +208,7 @@ def _fetched_rcv1() -> Dataset:
     return _fetched("RCV1 (CCAT)", found.data, label, "sklearn.datasets.fetch_rcv1", 23149)
 
 
-def _fetched(name: str, X: Any, y: np.ndarray, source: str, train: int | None = None) -> Dataset:
+def _fetched(name: str, X: Matrix, y: np.ndarray, source: str, train: int | None = None) -> Dataset:
     """What scikit-learn fetched; rows from `train` on are test rows."""
     if train is None:
         return Dataset(name, X, y, None, None, source, "by scikit-learn")

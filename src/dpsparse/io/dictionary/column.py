@@ -279,13 +279,13 @@ class Column:
             return
         lower, upper = self.limits
         if math.isnan(lower) or math.isnan(upper):
-            yield f"bounds must be {form}, got {format_value(listed(self.bounds))}."
+            yield f"bounds must be {form}, got {format_value(self.bounds)}."
         elif max(abs(lower), abs(upper)) > LARGEST_BOUND:
             yield f"bounds must be below {LARGEST_BOUND:g}."
         elif not lower < upper:
-            yield f"bounds must have the lower one first, got {format_value(listed(self.bounds))}."
+            yield f"bounds must have the lower one first, got {format_value(self.bounds)}."
         elif upper - lower < NARROWEST * max(abs(lower), abs(upper)) or upper - lower < 1 / LARGEST_BOUND:
-            yield f"bounds are too close to each other, got {format_value(listed(self.bounds))}. Use another unit or origin."
+            yield f"bounds are too close to each other, got {format_value(self.bounds)}. Use another unit or origin."
 
     def _category_problems(self, used: bool) -> Iterator[str]:
         if self.kind != "category":
@@ -314,9 +314,8 @@ class Column:
         alike = sorted(text for text in set(labels) if folded[text.casefold()] > 1)
         if alike and self.match != "exact":
             yield (
-                f"categories differ only in the case of letters: {', '.join(map(repr, alike))}. "
-                "Keep one of them, or write "
-                "match: exact."
+                f"categories differ only in the case of letters: {', '.join(map(repr, alike))}. Keep one of them, or "
+                "write match: exact."
             )
         if self.reference is not None and (self.reference not in labels or self.role == "target"):
             wrong = "belongs to features" if self.role == "target" else "must be one of the categories"
@@ -344,7 +343,7 @@ class Column:
         if self.reference is not None and self.kind == "number" and listed(self.bounds):
             lower, upper = self.limits
             if not lower <= self.value(self.reference) <= upper:
-                yield f"reference must lie within the bounds {format_value(listed(self.bounds))}, got {self.reference!r}."
+                yield f"reference must lie within the bounds {format_value(self.bounds)}, got {self.reference!r}."
         choices = {
             "shape": SHAPES,
             "decimal": DECIMALS,
@@ -391,7 +390,7 @@ class Column:
         elif listed(self.bounds):
             lower, upper = self.limits
             if not lower <= self.value(self.fill) <= upper:
-                yield f"fill must lie within the bounds {format_value(listed(self.bounds))}, got {self.fill!r}."
+                yield f"fill must lie within the bounds {format_value(self.bounds)}, got {self.fill!r}."
 
 
 def listed(value: object) -> tuple[Any, ...]:
@@ -459,9 +458,9 @@ def plain(value: object) -> Plain:
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
-def format_value(bounds: Sequence[object]) -> str:
+def format_value(bounds: object) -> str:
     """Bounds as messages show them."""
-    return "[" + ", ".join(str(plain(end)) for end in bounds) + "]"
+    return "[" + ", ".join(str(plain(end)) for end in listed(bounds)) + "]"
 
 
 def either(words: Sequence[str]) -> str:

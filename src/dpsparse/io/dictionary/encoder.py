@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...rows.declared import ColumnBounds
 from ...rows.unread import UnreadCells
@@ -108,7 +108,7 @@ class TableEncoder(OnnxStep, TransformerMixin, BaseEstimator):  # type: ignore[m
         """Names of the columns that come out, such as ``age``, ``sex=female`` and ``bmi is missing``."""
         return np.array(self._codes().names, dtype=object)
 
-    def decode(self, coef: Any, intercept: Any = 0.0) -> tuple[UnitEffect, ...]:
+    def decode(self, coef: ArrayLike, intercept: ArrayLike = 0.0) -> tuple[UnitEffect, ...]:
         """Coefficients of a model of encoded rows, in the units of the table.
 
         Parameters
