@@ -29,8 +29,8 @@ SCREEN = 40
 def every(command=main, path=()):
     yield path, command
     if isinstance(command, click.Group):
-        for name, below in command.commands.items():
-            yield from every(below, (*path, name))
+        for name in command.list_commands(None):
+            yield from every(command.get_command(None, name), (*path, name))
 
 
 COMMANDS = dict(every())

@@ -113,7 +113,7 @@ def test_where_nothing_was_selected_the_intercept_is_that_of_the_model():
 
 
 def test_the_table_is_one(with_intervals):
-    from dpsparse.cli.describe import print_model
+    from dpsparse.cli.show import print_model
 
     said = print_model(with_intervals)
     assert len([line for line in said.splitlines() if line.startswith("  age ")]) == 1

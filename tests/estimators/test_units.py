@@ -353,11 +353,10 @@ def test_recipes_of_others_are_tried_on_people():
 
 
 def test_lines_of_a_file_that_were_not_understood_are_no_person(tmp_path):
-    from dpsparse.cli.declared import read_ids
-    from dpsparse.io.tabular import PLAIN_CSV
+    from dpsparse.cli.inputs import DataFile
 
     (tmp_path / "visits.csv").write_text("patient,x\n1,2\n1,2,3\n007,1\n4,5,6\n")
-    ids = read_ids(tmp_path / "visits.csv", "patient", PLAIN_CSV)
+    ids = DataFile(tmp_path / "visits.csv").ids("patient")
     assert ids == ["1", None, "007", None]
 
 

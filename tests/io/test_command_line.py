@@ -68,7 +68,7 @@ def test_a_skeleton_is_the_same_for_any_cells(folder):
 
 
 def test_only_the_line_of_names_is_read(folder, monkeypatch):
-    from dpsparse.io import columns
+    from dpsparse.io import files as columns
 
     (folder / "t.csv").write_text('"a\nb",c\nalice@example.org,2\n')
     assert columns.header(folder / "t.csv") == ["a\nb", "c"]
@@ -174,15 +174,15 @@ def test_fit_plan_and_predict_with_a_dictionary(folder):
 def test_the_same_rows_from_csv_and_parquet_and_in_any_blocks(folder, monkeypatch):
     import pandas as pd
 
-    from dpsparse.cli.declared import encode
-    from dpsparse.io import columns
+    from dpsparse.cli.inputs import DataFile
+    from dpsparse.io import files as columns
 
     codebook = Dictionary.read("codebook.yaml")
-    whole = encode(folder / "table.csv", codebook, False, target=True)
+    whole = DataFile(folder / "table.csv").encoded(codebook, target=True)
     pd.read_csv("table.csv").to_parquet("table.parquet")
-    other = encode(folder / "table.parquet", codebook, False, target=True)
+    other = DataFile(folder / "table.parquet").encoded(codebook, target=True)
     monkeypatch.setattr(columns, "ROWS_AT_ONCE", 7)
-    blocks = encode(folder / "table.csv", codebook, False, target=True)
+    blocks = DataFile(folder / "table.csv").encoded(codebook, target=True)
     for found in (other, blocks):
         assert np.asarray(found.X).tobytes() == np.asarray(whole.X).tobytes()
         assert found.y.tolist() == whole.y.tolist()

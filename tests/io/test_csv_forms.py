@@ -8,8 +8,7 @@ from click.testing import CliRunner
 
 from dpsparse.cli import main
 from dpsparse.core.errors import DataError
-from dpsparse.io.columns import blocks, header
-from dpsparse.io.files import read_table
+from dpsparse.io.files import blocks, header, read_table
 from dpsparse.io.rows import open_rows
 from dpsparse.io.tabular import CsvForm
 

@@ -13,9 +13,8 @@ import scipy.sparse as sp
 from dpsparse import SparseClassifier, SparseRegressor
 from dpsparse.core.errors import DataError, MissingValueError
 from dpsparse.io import files
-from dpsparse.io.columns import UNREADABLE, blocks
 from dpsparse.io.dictionary.rules import CellReader
-from dpsparse.io.files import read_table
+from dpsparse.io.files import UNREADABLE, blocks, read_table
 from dpsparse.readers import convert, open_rows
 from dpsparse.tables import Column
 

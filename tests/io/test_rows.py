@@ -15,6 +15,7 @@ from dpsparse.core.errors import DataError
 from dpsparse.io import block_file as format_module
 from dpsparse.io import streams as streams_module
 from dpsparse.io import svmlight
+from dpsparse.io import tabular as tabular_module
 from dpsparse.io.block_file import END, MAGIC, TAIL, BlockFile, BlockWriter
 from dpsparse.io.files import read_table
 from dpsparse.readers import convert, open_rows
@@ -31,8 +32,9 @@ SECRET = "7351"
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
     """Many pieces and blocks, so that their edges are under test."""
-    monkeypatch.setattr(streams_module, "PIECE_ENTRIES", 50 * D)
-    monkeypatch.setattr(streams_module, "LEAST_CSV_BLOCK", 2**11)
+    for module in (streams_module, tabular_module):
+        monkeypatch.setattr(module, "PIECE_ENTRIES", 50 * D)
+    monkeypatch.setattr(tabular_module, "LEAST_CSV_BLOCK", 2**11)
     monkeypatch.setattr(svmlight, "PIECE", 2**11)
     monkeypatch.setattr("dpsparse.io.block_file.BLOCK_ENTRIES", 20 * D)
 

@@ -8,8 +8,8 @@ import random
 import numpy as np
 import pytest
 
-from dpsparse.io.columns import blocks
 from dpsparse.io.dictionary.rules import CellReader
+from dpsparse.io.files import blocks
 from dpsparse.io.labels import Texts
 from dpsparse.rows.cells import cell_number, exact, parse_number
 from dpsparse.rows.records import cell_numbers
@@ -102,7 +102,7 @@ def test_both_readers_of_csv_find_the_same_cells(tmp_path, monkeypatch, quoted):
         lines.insert(rng.randrange(len(lines) + 1), b"".join(rng.choices(alphabet, k=rng.randrange(25))) + b"\n")
         path.write_bytes(b"a,b,c\n" + b"".join(lines))
         with monkeypatch.context() as patch:
-            patch.setattr("dpsparse.io.columns.CSV_BYTES", rng.choice([64, 256, 2**20]))
+            patch.setattr("dpsparse.io.files.CSV_BYTES", rng.choice([64, 256, 2**20]))
             fast = _cells(path)
             patch.setattr(importlib.util, "find_spec", lambda name: None)
             assert _cells(path) == fast

@@ -43,8 +43,7 @@ from dpsparse.estimators import input_checks
 from dpsparse.estimators.steps import row_map as row_map_module
 from dpsparse.estimators.steps.row_map import leave_out, row_map
 from dpsparse.io import svmlight, tabular
-from dpsparse.io.columns import blocks
-from dpsparse.io.files import read_table
+from dpsparse.io.files import blocks, read_table
 from dpsparse.readers import convert, open_rows
 from dpsparse.rows.records import Records
 from dpsparse.tables import Column, Dictionary, TableEncoder, Target
@@ -241,7 +240,7 @@ def test_converted_files(tmp_path):
 def test_pieces_of_a_long_file(tmp_path, monkeypatch):
     """A hostile cell in any piece of a file that is parsed piece by piece."""
     count = 3000
-    monkeypatch.setattr("dpsparse.io.streams.LEAST_CSV_BLOCK", 2**12)
+    monkeypatch.setattr("dpsparse.io.tabular.LEAST_CSV_BLOCK", 2**12)
     lines = [f"{i / 7!r},{i % 2}".encode() for i in range(count)]
 
     def read(cell):

@@ -250,7 +250,7 @@ def test_scores_without_a_promise_are_not_released(book, tmp_path):
 def test_a_seeded_entry_is_noted_in_the_ledger_and_pays_for_no_private_model(book, tmp_path):
     model = fitted(random_state=0, ledger=book, label="one", **CHARGED)
     assert [entry.label for entry in book.entries("trial")] == ["one [seed: not private]"]
-    from dpsparse.ledger.cited import Cited
+    from dpsparse.ledger.check import Cited
 
     Cited(model.statement_.ledger, model.statement_).check(book)
     claimed = replace(model.statement_, private=True)
@@ -264,7 +264,7 @@ def test_a_seeded_entry_is_noted_in_the_ledger_and_pays_for_no_private_model(boo
 def test_an_empty_label_does_not_hide_the_seed(book):
     model = fitted(random_state=0, ledger=book, label="", **CHARGED)
     assert [entry.label for entry in book.entries("trial")] == ["[seed: not private]"]
-    from dpsparse.ledger.cited import Cited
+    from dpsparse.ledger.check import Cited
 
     claimed = replace(model.statement_, private=True)
     with pytest.raises(LedgerTamperedError, match="came from a seed"):

@@ -1,31 +1,23 @@
 """The command line, ``dpsparse``.
 
-Its commands are ``demo | dictionary | convert | fit | predict | plan | show | score | report |
-recipes | ledger | audit | bench``.
-
-Commands import what is heavy when they run, so that ``--help`` is quick.
+Commands are imported when they are asked for, and import what is heavy when they run, so that ``--help`` is quick.
 """
+
+from __future__ import annotations
 
 import click
 
 from .. import __version__
-from .audit import audit
-from .bench import bench
-from .convert import convert
-from .demo import demo
-from .dictionary import dictionary
 from .exits import Commands
-from .fit import fit
-from .ledger import ledger
-from .plan import plan
-from .predict import predict
-from .recipes import recipes
-from .report import report
-from .score import score
-from .show import show
+
+#: The commands, each in the module of its name.
+COMMANDS = (
+    *("demo", "dictionary", "convert", "fit", "predict", "plan", "show", "score", "report", "recipes", "ledger"),
+    *("audit", "bench"),
+)
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, later=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="dpsparse")
 @click.option(
     "--log-level",
@@ -59,8 +51,5 @@ def main(log_level: str | None) -> None:
         LOGGER.setLevel(log_level.upper())
         click.get_current_context().call_on_close(lambda: LOGGER.removeHandler(handler))
 
-
-for _command in (demo, dictionary, convert, fit, predict, plan, show, score, report, recipes, ledger, audit, bench):
-    main.add_command(_command)
 
 __all__ = ["main"]

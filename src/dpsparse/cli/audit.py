@@ -4,47 +4,60 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 from .exits import NoPromise, Refusal, Violated
-from .options import FILE, adjacency_option, json_option
-from .output import check_file, echo, print_json, progress, waiting
+from .options import Count, Neighbours, Task, command
+from .output import check_file, echo, print_json, progress, telling, waiting
 
 if TYPE_CHECKING:
     from ..audit.result import AuditResult
     from ..estimators.linear import SparseLinear
 
 
-@click.command()
-@click.argument("target", required=False, metavar="MODEL_OR_RECIPE")
-@click.option(
-    "--runs", type=click.IntRange(min=8), help="Answers in each of two worlds, for every attack. Default: 2000."
-)
-@click.option(
-    "--fits", type=click.IntRange(min=0), help="Whole fits in each world. Default: half of --runs; 0 for none."
-)
-@click.option(
-    "--processes", type=click.IntRange(min=1), default=1, show_default=True, help="Share the work among these."
-)
-@click.option(
-    "--task",
-    type=click.Choice(["classification", "regression"]),
-    default="regression",
-    show_default=True,
-    help="How a recipe is used; a model knows.",
-)
-@adjacency_option("; a model knows")
-@click.option("--n-rows", type=click.IntRange(min=4), help="Rows of the synthetic data sets. Default: 30.")
-@click.option("--n-features", type=click.IntRange(min=1), help="Features of the synthetic data sets. Default: 5.")
-@click.option("--seed", type=int, help="For tests: reproducible noise. Without it noise is drawn as in real fits.")
-@click.option("--papers", is_flag=True, help="Audit the mechanisms that papers published, beside ours.")
-@click.option("--plot", type=FILE, help="With --papers: draw claimed against true to this file.")
-@json_option
-def audit(target: str | None, papers: bool, plot: Path | None, as_json: bool, **options: Any) -> None:
+@dataclass(frozen=True, kw_only=True)
+class AuditOptions:
+    """What `examine` does, by the names of its arguments.
+
+    Parameters
+    ----------
+    runs
+        Answers in each of two worlds, for every attack. Default: 2000.
+    fits
+        Whole fits in each world. Default: half of --runs; 0 for none.
+    processes
+        Share the work among these.
+    n_rows
+        Rows of the synthetic data sets. Default: 30.
+    n_features
+        Features of the synthetic data sets. Default: 5.
+    seed
+        For tests: reproducible noise. Without it noise is drawn as in real fits.
+    """
+
+    runs: Annotated[int, click.IntRange(min=8)] | None = None
+    fits: Annotated[int, click.IntRange(min=0)] | None = None
+    processes: Count = 1
+    n_rows: Annotated[int, click.IntRange(min=4)] | None = None
+    n_features: Count | None = None
+    seed: int | None = None
+
+
+@command()
+def audit(
+    model_or_recipe: str | None = None,
+    *,
+    attack: AuditOptions,
+    task: Task = "regression",
+    adjacency: Neighbours = "replace-one",
+    papers: bool = False,
+    plot: Path | None = None,
+    json_: bool = False,
+) -> None:
     """Try to refute a guarantee: laws, traces, a second opinion, and attacks with canaries in two worlds.
 
     MODEL_OR_RECIPE is a model that `dpsparse fit` saved, or the name of a recipe. A model file
@@ -58,21 +71,33 @@ def audit(target: str | None, papers: bool, plot: Path | None, as_json: bool, **
       dpsparse audit dp_ight --runs 4000 --processes 2
       dpsparse audit model.json --json
       dpsparse audit --papers
+
+    Parameters
+    ----------
+    task
+        How a recipe is used; a model knows.
+    adjacency
+        Which data sets count as neighbours; a model knows.
+    papers
+        Audit the mechanisms that papers published, beside ours.
+    plot
+        With --papers: draw claimed against true to this file.
     """
+    target = model_or_recipe
     if papers:
         if target is not None:
             raise Refusal("--papers takes no MODEL_OR_RECIPE. Leave one of them out.")
 
-        show_papers(options["runs"], as_json, plot)
+        show_papers(attack.runs, json_, plot)
         return
     if target is None:
         raise Refusal("nothing was named. Give a model file or the name of a recipe, or --papers.")
     if plot is not None:
         raise Refusal("--plot belongs to --papers. Leave it out.")
-    subject, about = _subject(target, options.pop("task"), options.pop("adjacency"))
-    with progress(as_json) as visible:
-        found = _examined(subject, visible, as_json, **options)
-    if as_json:
+    subject, about = _subject(target, task, adjacency)
+    with progress(json_) as visible:
+        found = _examined(subject, visible, json_, attack)
+    if json_:
         print_json({**found.to_dict(), "audited": about})
     else:
         for caveat in found.caveats:
@@ -95,9 +120,8 @@ def _subject(target: str, task: str, adjacency: str) -> tuple[SparseLinear, str]
         if survives(model):
             raise Refusal("survival models are not audited yet. An audit takes a classifier, a regressor or a recipe.")
         about = (
-            f"recipe {model.statement_.recipe!r} with the bounds, loss and settings recorded in "
-            f"{target}, on synthetic data, and "
-            "the statement's arithmetic. Not audited: the fit that was made, its data, and who ran it."
+            f"recipe {model.statement_.recipe!r} with the bounds, loss and settings recorded in {target}, on synthetic "
+            "data, and the statement's arithmetic. Not audited: the fit that was made, its data, and who ran it."
         )
         return model, about
     recipe = recipes.make(target)
@@ -111,27 +135,16 @@ def _subject(target: str, task: str, adjacency: str) -> tuple[SparseLinear, str]
     return model, f"recipe {target!r} as installed here, {task}, features in [-1, 1], on synthetic data."
 
 
-def _examined(subject: SparseLinear, visible: bool, quiet: bool, *, runs: int | None, **options: Any) -> AuditResult:
+def _examined(subject: SparseLinear, visible: bool, quiet: bool, attack: AuditOptions) -> AuditResult:
     from ..audit import examine
 
     def estimated(seconds: float) -> None:
         if not quiet:
             echo(f"This will take about {_duration(seconds)}.", err=True)
 
-    runs = 2000 if runs is None else runs
-    if not visible:
-        return examine(subject, runs=runs, on_estimate=estimated, **options)
-    from rich.progress import Progress
-
-    with Progress() as bar:
-        task = bar.add_task("auditing", total=1.0)
-        return examine(
-            subject,
-            runs=runs,
-            on_estimate=estimated,
-            on_part=lambda part: bar.update(task, completed=part),
-            **options,
-        )
+    with telling("auditing", visible) as tell:
+        options = {**vars(attack), "runs": attack.runs or 2000}
+        return examine(subject, on_estimate=estimated, on_part=tell, **options)
 
 
 def _duration(seconds: float) -> str:
@@ -149,9 +162,8 @@ def show_papers(runs: int | None, as_json: bool, plot: Path | None) -> None:
         check_file(plot, "--plot")
     if not (TREE / MUSEUM).is_file():
         raise Refusal(
-            "the published mechanisms are kept out of the installed package, in "
-            "benchmarks/as_published of its source tree. "
-            "Run --papers from a checkout (make setup installs one)."
+            "the published mechanisms are kept out of the installed package, in benchmarks/as_published of its source "
+            "tree. Run --papers from a checkout (make setup installs one)."
         )
     command = [sys.executable, "-m", "benchmarks.as_published"]
     command += [] if runs is None else ["--runs", str(runs)]

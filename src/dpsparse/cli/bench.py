@@ -2,95 +2,104 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from .exits import Refusal
-from .options import EPSILON, FILE, Numbers, ShortHelp, delta_option, json_option, target_option
+from .options import Count, Delta, Epsilon, Numbers, Task, command
 from .output import check_file, check_folder, echo, print_json, progress, telling, writing
 from .settings import set_fields
 
 if TYPE_CHECKING:
     from ..recipes import Recipe
-    from ..report.bench import Results, Scale, ScaledStudy, Study
+    from ..report.bench import Results, ScaledStudy, Study
 
 
-#: Options that `--help` shows.
-USUAL = (
-    "--list",
-    "--data",
-    "--recipe",
-    "--target",
-    "--task",
-    "--epsilon",
-    "--sparsity",
-    "--row-norm",
-    "--feature-bound",
-    "--target-bound",
-    "--seeds",
-    "--out",
-    "--json",
-)
+@dataclass(frozen=True, kw_only=True)
+class OwnOptions:
+    """Recipes that are compared on a file of public data.
+
+    Parameters
+    ----------
+    recipe
+        With --data: a recipe, or a Python file that registers some.
+    set_ : [RECIPE.]FIELD=VALUE
+        With --data: set a field of one recipe, or of every recipe that has it; may be repeated.
+    data
+        Public data to compare on, as dpsparse fit reads it.
+    task
+        What is predicted.
+    epsilon
+        May be repeated. Default: 0.5, 1, 2, 4.
+    target_bound
+        Regression: the target is clipped to [-b, b].
+    seeds
+        With --data: splits and noises.
+    """
+
+    recipe: tuple[str, ...] = ()
+    set_: tuple[str, ...] = ()
+    data: Path | None = None
+    target: str | None = None
+    task: Task | None = None
+    epsilon: tuple[Epsilon, ...] = ()
+    delta: Delta | None = None
+    sparsity: int | None = None
+    row_norm: float | None = None
+    feature_bound: Numbers | None = None
+    target_bound: float | None = None
+    seeds: Count = 10
+
+    def study(self) -> tuple[Study, list[Path]]:
+        """The comparison, and the files that register recipes."""
+        from .. import recipes
+        from ..report.bench.own import OwnData, register_file
+
+        if self.data is None or not self.data.is_file():
+            raise Refusal(f"there is no file {self.data}.")
+        if self.task is None:
+            raise Refusal("Missing option '--task': classification or regression.")
+        if not self.recipe:
+            raise Refusal(
+                "Missing option '--recipe': a recipe of dpsparse recipes, or a Python file that registers one."
+            )
+        if self.row_norm is None and self.feature_bound is None:
+            raise Refusal("no bound on the features was given. Declare --row-norm or --feature-bound.")
+        if self.task == "regression" and self.target_bound is None:
+            raise Refusal("no bound on the target was given. Declare --target-bound.")
+        files, names = [], []
+        for method in self.recipe:
+            if method.endswith(".py"):
+                files.append(Path(method).resolve())
+                names += register_file(files[-1])
+            else:
+                names.append(recipes.get(method).name)
+        chosen = tuple(dict.fromkeys(names))
+        taken = ("delta", "sparsity", "row_norm", "feature_bound")
+        settings: dict[str, object] = {name: getattr(self, name) for name in taken}
+        if self.target_bound is not None:
+            settings["target_bound"] = self.target_bound
+        made, epsilons = _with_fields(chosen, self.set_), self.epsilon or (0.5, 1.0, 2.0, 4.0)
+        declared = self.data, chosen, epsilons, self.seeds, self.task, settings, self.target
+        return OwnData(*declared, files=tuple(files), made=made), files
 
 
-@click.command(cls=ShortHelp, usual=USUAL)
-@click.argument("name", required=False)
-@click.option("--list", "listed", is_flag=True, help="List the studies of the source tree.")
-@click.option(
-    "--scale",
-    type=click.Choice(["quick", "full"]),
-    default="full",
-    show_default=True,
-    help="With NAME: few seeds and budgets, or all. What the quick scale ran is not run again by the full one.",
-)
-@click.option("--plot", type=FILE, help="With NAME: draw the study's figure to this SVG file.")
-@click.option("--recipe", "methods", multiple=True, help="With --data: a recipe, or a Python file that registers some.")
-@click.option(
-    "--set",
-    "fields",
-    multiple=True,
-    metavar="[RECIPE.]FIELD=VALUE",
-    help="With --data: set a field of one recipe, or of every recipe that has it; may be repeated.",
-)
-@click.option("--data", type=FILE, help="Public data to compare on, as dpsparse fit reads it.")
-@target_option
-@click.option("--task", type=click.Choice(["classification", "regression"]), help="What is predicted.")
-@click.option("--epsilon", "epsilons", type=EPSILON, multiple=True, help="May be repeated. Default: 0.5, 1, 2, 4.")
-@delta_option
-@click.option("--sparsity", type=int, help="At most this many nonzero coefficients. Default: the recipe decides.")
-@click.option("--row-norm", type=float, help="Public bound: rows are clipped to this l2 norm.")
-@click.option("--feature-bound", type=Numbers(), help="Public bound: entries are clipped to [-b, b] or [lo, hi].")
-@click.option("--target-bound", type=float, help="Regression: the target is clipped to [-b, b].")
-@click.option("--seeds", type=click.IntRange(1), default=10, show_default=True, help="With --data: splits and noises.")
-@click.option("--processes", type=click.IntRange(1), help="Runs at a time. Default: one for each core.")
-@click.option("--out", type=FILE, default=Path("out"), show_default=True, help="Folder for results.")
-@click.option("--quiet", is_flag=True, help="No progress bar.")
-@json_option
+@command(usual="list data recipe target task epsilon sparsity row-norm feature-bound target-bound seeds out json")
 def bench(
-    name: str | None,
-    listed: bool,
-    scale: Scale,
-    plot: Path | None,
-    methods: tuple[str, ...],
-    fields: tuple[str, ...],
-    data: Path | None,
-    target: str | None,
-    task: str | None,
-    epsilons: tuple[float, ...],
-    delta: float | None,
-    sparsity: int | None,
-    row_norm: float | None,
-    feature_bound: float | tuple[float, float] | None,
-    target_bound: float | None,
-    seeds: int,
-    processes: int | None,
-    out: Path,
-    quiet: bool,
-    as_json: bool,
+    name: str | None = None,
+    *,
+    list_: bool = False,
+    scale: Literal["quick", "full"] = "full",
+    plot: Path | None = None,
+    own: OwnOptions,
+    processes: Count | None = None,
+    out: Path = Path("out"),
+    quiet: bool = False,
+    json_: bool = False,
 ) -> None:
     """Run the study NAME of the source tree, or compare recipes on a file of public data.
 
@@ -105,21 +114,30 @@ def bench(
           --task regression --feature-bound 1 --target-bound 2 --sparsity 5
       dpsparse bench --recipe dp_ight --recipe dp_ight@paper --set dp_ight@paper.steps=20 --data mine.npz \\
           --task classification --row-norm 1
-    """
-    from ..report.bench.study import find_study, studies
 
-    if listed:
-        known = {one: study.title for one, study in studies().items()}
-        if as_json:
-            print_json({"studies": known})
-        elif not known:
-            echo("The studies of the papers stand in benchmarks/papers of the source tree; run this in a clone of it.")
-        for one, title in ({} if as_json else known).items():
-            echo(f"{one}  {title}")
+    Parameters
+    ----------
+    list_
+        List the studies of the source tree.
+    scale
+        With NAME: few seeds and budgets, or all. What the quick scale ran is not run again by the full one.
+    plot
+        With NAME: draw the study's figure to this SVG file.
+    processes
+        Runs at a time. Default: one for each core.
+    out
+        Folder for results.
+    quiet
+        No progress bar.
+    """
+    from ..report.bench.study import find_study
+
+    if list_:
+        _print_studies(json_)
         return
-    if (name is None) == (data is None):
+    if (name is None) == (own.data is None):
         raise Refusal("give the name of a study, or --recipe and --data. dpsparse bench --list shows the studies.")
-    if fields and name is not None:
+    if own.set_ and name is not None:
         raise Refusal("--set belongs to --recipe and --data. A study NAME has settings of its own.")
     if plot is not None and name is None:
         raise Refusal("--plot draws the figure of a study NAME; results on data of one's own have none.")
@@ -130,16 +148,7 @@ def bench(
         study, runs = named, named.runs
         _check_data(named)
     else:
-        assert data is not None
-        settings: dict[str, object] = {
-            "delta": delta,
-            "sparsity": sparsity,
-            "row_norm": row_norm,
-            "feature_bound": feature_bound,
-        }
-        if target_bound is not None:
-            settings["target_bound"] = target_bound
-        study, prepare = _own(data, target, task, methods, fields, epsilons or (0.5, 1.0, 2.0, 4.0), seeds, settings)
+        study, prepare = own.study()
         runs = study.name
     out.mkdir(exist_ok=True)
     check_folder(out)
@@ -153,45 +162,20 @@ def bench(
     if plot is not None and name is not None:
         with writing(plot, "--plot"):
             named.draw(results, plot)
-    _print(study, results, table, as_json)
+    _print(study, results, table, json_)
 
 
-def _own(
-    data: Path,
-    target: str | None,
-    task: str | None,
-    methods: tuple[str, ...],
-    fields: tuple[str, ...],
-    epsilons: tuple[float, ...],
-    seeds: int,
-    settings: dict[str, object],
-) -> tuple[Study, list[Path]]:
-    from .. import recipes
-    from ..report.bench.own import OwnData, register_file
+def _print_studies(as_json: bool) -> None:
+    from ..report.bench.study import studies
 
-    if not data.is_file():
-        raise Refusal(f"there is no file {data}.")
-    if task is None:
-        raise Refusal("Missing option '--task': classification or regression.")
-    if not methods:
-        raise Refusal("Missing option '--recipe': a recipe of dpsparse recipes, or a Python file that registers one.")
-    if settings["row_norm"] is None and settings["feature_bound"] is None:
-        raise Refusal("no bound on the features was given. Declare --row-norm or --feature-bound.")
-    if task == "regression" and "target_bound" not in settings:
-        raise Refusal("no bound on the target was given. Declare --target-bound.")
-    if any(epsilon <= 0 for epsilon in epsilons):
-        raise Refusal("--epsilon must be above 0.")
-    files, names = [], []
-    for method in methods:
-        if method.endswith(".py"):
-            files.append(Path(method).resolve())
-            names += register_file(files[-1])
-        else:
-            names.append(recipes.get(method).name)
-    chosen = tuple(dict.fromkeys(names))
-    made = _with_fields(chosen, fields)
-    study = OwnData(data, chosen, tuple(epsilons), seeds, task, settings, target, files=tuple(files), made=made)
-    return study, files
+    known = {one: study.title for one, study in studies().items()}
+    if as_json:
+        print_json({"studies": known})
+        return
+    if not known:
+        echo("The studies of the papers stand in benchmarks/papers of the source tree; run this in a clone of it.")
+    for one, title in known.items():
+        echo(f"{one}  {title}")
 
 
 def _check_data(study: ScaledStudy) -> None:
@@ -210,7 +194,7 @@ def _with_fields(methods: tuple[str, ...], given: tuple[str, ...]) -> dict[str, 
     """The recipes with fields that were set."""
     from .. import recipes
 
-    known = {method: {field.name for field in dataclasses.fields(recipes.get(method))} for method in methods}
+    known = {method: {field.name for field in fields(recipes.get(method))} for method in methods}
     wanted: dict[str, list[str]] = {}
     for text in given:
         place, sign, value = text.partition("=")

@@ -3,39 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-import click
-
-from .inputs import csv_form, csv_options, need_target, sample_options
-from .options import FILE, json_option, zero_based_option
+from .inputs import DataFile, FormOptions
+from .options import command
 from .output import check_file, echo, print_json, progress, telling, writing
 
 
-@click.command()
-@click.argument("data", type=FILE)
-@click.argument("out", type=FILE)
-@click.option(
-    "--target", help="Column of the target; svmlight and npz files hold their own. For .npy: another such file."
-)
-@click.option(
-    "--n-features", type=int, help="Public number of features; required for svmlight files and for lists in Parquet."
-)
-@zero_based_option
-@csv_options
-@sample_options
-@json_option
+@command()
 def convert(
     data: Path,
     out: Path,
-    target: str | None,
-    n_features: int | None,
-    zero_based: bool,
-    delimiter: str | None,
-    encoding: str | None,
-    covariates: str | None,
-    fill: float | None,
-    as_json: bool,
+    *,
+    target: str | None = None,
+    n_features: int | None = None,
+    form: FormOptions,
+    json_: bool = False,
 ) -> None:
     """Write the rows of DATA to OUT, a block file (.dpsrows), which fits read quickly and within any memory.
 
@@ -48,16 +30,29 @@ def convert(
       dpsparse convert 'visits/*.parquet' visits.dpsrows --target readmitted
       dpsparse convert text.svmlight text.dpsrows --n-features 62061
       dpsparse fit visits.dpsrows --task classification --row-norm 1 --memory-limit 2GB
+
+    Parameters
+    ----------
+    target
+        Column of the target; svmlight and npz files hold their own. For .npy: another such file.
+    n_features
+        Public number of features; required for svmlight files and for lists in Parquet.
     """
     from ..io.rows import convert as write
     from ..io.rows import expand
 
-    need_target(data, target)
-    beside: dict[str, Any] = {"csv": csv_form(delimiter, encoding), "covariates": covariates, "fill": fill}
+    DataFile(data).need_target(target)
     check_file(out, "OUT", inputs=expand(data))
-    with progress(as_json) as visible, telling(f"converting {data}", visible) as tell, writing(out, "OUT"):
-        write(data, out, target, n_features=n_features, zero_based=zero_based, tell=tell, **beside)
-    if as_json:
-        print_json({"out": out})
-    else:
-        echo(f"Saved: {out}")
+    with progress(json_) as visible, telling(f"converting {data}", visible) as tell, writing(out, "OUT"):
+        write(
+            data,
+            out,
+            target,
+            n_features=n_features,
+            zero_based=form.zero_based,
+            tell=tell,
+            csv=form.csv,
+            covariates=form.covariates,
+            fill=form.fill,
+        )
+    print_json({"out": out}) if json_ else echo(f"Saved: {out}")

@@ -6,14 +6,14 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from .describe import brief
 from .fit import run_fit
-from .options import EPSILON, FILE, json_option
+from .options import Epsilon, command
 from .output import check_folder, echo, print_json, progress, writing
+from .show import brief
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..io.datasets.cohort import Cohort
 
 CAUSAL = 20
+OUTCOMES = ("continuous", "binary")
 #: Exact gradients settle in a few steps on markers that are centred; the recipe's default of 200 only takes longer.
 BASELINE_STEPS = 30
 
@@ -36,28 +37,16 @@ class Fit:
     path: Path | None
 
 
-@click.command()
-@click.option(
-    "--out",
-    type=FILE,
-    default=Path("dpsparse-demo"),
-    show_default=True,
-    help="Folder for the cohort and the models; made if missing.",
-)
-@click.option(
-    "--epsilon", type=EPSILON, default=3.0, show_default=True, help="Privacy budget of each of the two models."
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Seed of the simulated cohort. Privacy noise is always fresh.",
-)
-@click.option("--n-rows", type=click.IntRange(min=10), default=20000, show_default=True, help="People.")
-@click.option("--n-features", type=click.IntRange(min=CAUSAL), default=5000, show_default=True, help="Markers.")
-@json_option
-def demo(out: Path, epsilon: float, seed: int, n_rows: int, n_features: int, as_json: bool) -> None:
+@command()
+def demo(
+    *,
+    out: Path = Path("dpsparse-demo"),
+    epsilon: Epsilon = 3.0,
+    seed: Annotated[int, click.IntRange(min=0)] = 0,
+    n_rows: Annotated[int, click.IntRange(min=10)] = 20000,
+    n_features: Annotated[int, click.IntRange(min=CAUSAL)] = 5000,
+    json_: bool = False,
+) -> None:
     """Find the causal genetic markers of a simulated cohort under differential privacy.
 
     20 of the markers act on a continuous and on a binary outcome. Each outcome is fitted with privacy and, to compare,
@@ -67,23 +56,35 @@ def demo(out: Path, epsilon: float, seed: int, n_rows: int, n_features: int, as_
     Examples:
       dpsparse demo
       dpsparse demo --out out --epsilon 1 --json
+
+    Parameters
+    ----------
+    out
+        Folder for the cohort and the models; made if missing.
+    epsilon
+        Privacy budget of each of the two models.
+    seed
+        Seed of the simulated cohort. Privacy noise is always fresh.
+    n_rows
+        People.
+    n_features
+        Markers.
     """
     start = time.perf_counter()
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
     check_folder(out)
-    with progress(as_json) as visible:
+    with progress(json_) as visible:
         cohort = _simulate(out, seed, n_rows, n_features, visible)
         fits = {
             (outcome, private): _fit(cohort, outcome, private, epsilon, out, visible)
-            for outcome in ("continuous", "binary")
+            for outcome in OUTCOMES
             for private in (True, False)
         }
-    seconds, memory = time.perf_counter() - start, peak_memory()
-    if as_json:
-        print_json(_summary(cohort, fits, epsilon, seed, seconds, memory))
-    else:
-        _show(cohort, fits, seconds, memory)
+    content = _summary(cohort, fits)
+    content |= {"epsilon": epsilon, "seed": seed, "seconds": round(time.perf_counter() - start, 2)}
+    content["peak_memory_mb"] = peak_memory()
+    print_json(content) if json_ else _show(content, cohort, fits)
 
 
 def _simulate(out: Path, seed: int, n_rows: int, n_features: int, visible: bool) -> Cohort:
@@ -129,7 +130,7 @@ def _fit(cohort: Cohort, outcome: str, private: bool, epsilon: float, out: Path,
 
 def _score(cohort: Cohort, fit: Fit) -> dict[str, Any]:
     truth, chosen = set(cohort.causal.tolist()), set(fit.model.support_.tolist())
-    return {
+    found = {
         "found": len(truth & chosen),
         "causal": len(truth),
         "selected": len(chosen),
@@ -137,95 +138,67 @@ def _score(cohort: Cohort, fit: Fit) -> dict[str, Any]:
         "false": [cohort.names[j] for j in sorted(chosen - truth)],
         "seconds": round(fit.seconds, 2),
     }
+    return found if fit.path is None else {**found, "model": fit.path, "statement": fit.model.statement_.to_dict()}
 
 
-def _markers(cohort: Cohort, fits: dict[tuple[str, bool], Fit]) -> list[dict[str, Any]]:
-    """What is true and what was found, for each causal marker."""
-    return [
+def _summary(cohort: Cohort, fits: dict[tuple[str, bool], Fit]) -> dict[str, Any]:
+    """What was found of each outcome, and for each causal marker what is true and what was found."""
+    names = {(outcome, private): "private" if private else "non_private" for outcome, private in fits}
+    markers = [
         {
             "marker": cohort.names[j],
             "frequency": float(cohort.frequencies[j]),
             "effect": float(cohort.effects[i]),
             "log_odds": float(cohort.log_odds[i]),
-            **{
-                f"{outcome}_{'private' if private else 'non_private'}": float(fit.model.coef_.ravel()[j])
-                for (outcome, private), fit in fits.items()
-            },
+            **{f"{key[0]}_{names[key]}": float(fit.model.coef_.ravel()[j]) for key, fit in fits.items()},
         }
         for i, j in enumerate(cohort.causal.tolist())
     ]
-
-
-def _summary(
-    cohort: Cohort,
-    fits: dict[tuple[str, bool], Fit],
-    epsilon: float,
-    seed: int,
-    seconds: float,
-    memory: float | None,
-) -> dict[str, Any]:
-    outcomes: dict[str, Any] = {}
-    for (outcome, private), fit in fits.items():
-        entry = _score(cohort, fit)
-        if private:
-            entry |= {"model": fit.path, "statement": fit.model.statement_.to_dict()}
-        outcomes.setdefault(outcome, {})["private" if private else "non_private"] = entry
     return {
-        "epsilon": epsilon,
-        "seed": seed,
         "n_rows": int(cohort.continuous.size),
         "n_features": len(cohort.names),
         "genotypes": cohort.path,
-        "outcomes": outcomes,
-        "markers": _markers(cohort, fits),
-        "seconds": round(seconds, 2),
-        "peak_memory_mb": None if memory is None else round(memory, 1),
+        "outcomes": {
+            outcome: {names[outcome, private]: _score(cohort, fits[outcome, private]) for private in (True, False)}
+            for outcome in OUTCOMES
+        },
+        "markers": markers,
     }
 
 
-def _show(cohort: Cohort, fits: dict[tuple[str, bool], Fit], seconds: float, memory: float | None) -> None:
+def _show(content: dict[str, Any], cohort: Cohort, fits: dict[tuple[str, bool], Fit]) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
     echo(f"{cohort!r}: the causal markers, with effects per allele; - means not selected.")
     table = Table(box=box.SIMPLE_HEAD, collapse_padding=True)
-    for name in (
-        "marker",
-        "freq",
-        "true\neffect",
-        "private",
-        "no\nprivacy",
-        "true\nlog-odds",
-        "private",
-        "no\nprivacy",
-    ):
+    found = ("private", "no\nprivacy")
+    for name in ("marker", "freq", "true\neffect", *found, "true\nlog-odds", *found):
         table.add_column(name, justify="left" if name == "marker" else "right", no_wrap=True)
-    for row in _markers(cohort, fits):
-        continuous, binary = (
-            [row[f"{outcome}_{kind}"] for kind in ("private", "non_private")] for outcome in ("continuous", "binary")
-        )
-        cells = [row["effect"], *continuous, row["log_odds"], *binary]
+    columns = ("effect", "continuous_private", "continuous_non_private", "log_odds", "binary_private")
+    for row in content["markers"]:
+        cells = [row[name] for name in (*columns, "binary_non_private")]
         table.add_row(row["marker"], f"{row['frequency']:.2f}", *(f"{v:+.3f}" if v else "-" for v in cells))
     Console(highlight=False).print(table)
-    for outcome in ("continuous", "binary"):
-        ours, plain = (_score(cohort, fits[outcome, private]) for private in (True, False))
+    for outcome, scores in content["outcomes"].items():
+        ours, plain = scores["private"], scores["non_private"]
         echo(
             f"{outcome} outcome: the private model found {ours['found']} of {ours['causal']} causal markers among "
             f"its {ours['selected']}; the one without privacy found {plain['found']} among its {plain['selected']}."
         )
-    for (outcome, private), fit in fits.items():
-        if private:
-            echo(f"\nStatement for the {outcome} outcome\n{brief(fit.model.statement_, most=0)}\nSaved: {fit.path}")
-    spent = [fit.model.statement_ for (_, private), fit in fits.items() if private]
+    private = {outcome: fits[outcome, True] for outcome in OUTCOMES}
+    for outcome, fit in private.items():
+        echo(f"\nStatement for the {outcome} outcome\n{brief(fit.model.statement_, most=0)}\nSaved: {fit.path}")
+    spent = [fit.model.statement_ for fit in private.values()]
     echo(
         "\nBoth models are about the same people, so their costs add up: together at most "
         f"epsilon = {sum(s.epsilon for s in spent):.3g} and delta = {sum(s.delta for s in spent):.3g}. "
         "The models without privacy are not saved."
     )
+    memory = content["peak_memory_mb"]
     echo(f"Genotypes: {cohort.path}")
-    memory_text = "" if memory is None else f", peak memory {memory:.0f} MB"
-    echo(f"Time: {seconds:.1f} s{memory_text}")
+    echo(f"Time: {content['seconds']:.1f} s{'' if memory is None else f', peak memory {memory:.0f} MB'}")
 
 
 def peak_memory() -> float | None:
@@ -235,4 +208,4 @@ def peak_memory() -> float | None:
     except ImportError:
         return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
+    return round(peak / 2**20 if sys.platform == "darwin" else peak / 2**10, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import json
 
 import click
@@ -68,7 +69,25 @@ def note_json() -> None:
 
 
 class Commands(click.Group):
-    """A group whose commands refuse in a sentence instead of a traceback; with ``--json``, in an object as well."""
+    """A group whose commands refuse in a sentence instead of a traceback; with ``--json``, in an object as well.
+
+    Parameters
+    ----------
+    later : tuple of str
+        Commands that are imported when they are asked for, each from the module of its name.
+    """
+
+    def __init__(self, *arguments: object, later: tuple[str, ...] = (), **settings: object) -> None:
+        super().__init__(*arguments, **settings)  # type: ignore[arg-type]
+        self.later = later
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of all commands."""
+        return sorted(self.later)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """The command of a name."""
+        return getattr(importlib.import_module(f".{name}", __package__), name) if name in self.later else None
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Remember whether JSON was asked for, before an argument can be refused."""
@@ -78,43 +97,42 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         """Run a command."""
         try:
-            return self._refusing(ctx)
-        except click.ClickException as error:
-            if ctx.parent is None and ctx.meta.get(_WANTED) and not ctx.meta.get(_PRINTED):
-                click.echo(json.dumps({"error": _error(error)}, indent=2))
-            raise
-
-    def _refusing(self, ctx: click.Context) -> object:
-        from ..core.errors import BudgetError, LedgerTamperedError, RetryLaterError
-
-        try:
             return super().invoke(ctx)
-        except BudgetError as error:
-            raise BudgetRefusal(_first_line(error)) from None
-        except LedgerTamperedError as error:
-            raise NotVerified(_first_line(error)) from None
-        except RetryLaterError as error:
-            raise (NotWritten if error.passes else Refusal)(_first_line(error)) from None
-        except (ValueError, TypeError) as error:
-            raise Refusal(_first_line(error)) from None
-        except ImportError as error:
-            if error.name is not None:
-                raise  # a broken installation; ours say which extra to install, and name no module
-            raise Refusal(_first_line(error)) from None
-        except MemoryError:
-            raise Refusal(
-                "there is not enough memory for this data. Give --memory-limit, or use fewer rows or columns."
-            ) from None
-        except OverflowError:
-            raise Refusal(
-                "a bound or the budget is too large or too small to compute with. Choose a usual one."
-            ) from None
-        except OSError as error:
-            if error.errno == errno.EPIPE:
-                raise  # the reader of a pipe has gone: click knows what to do
-            if error.errno in NO_SPACE:
-                raise NotWritten(f"the output could not be written: {error.strerror}. Free some space.") from None
-            raise Refusal(_first_line(error)) from None
+        except (click.ClickException, MemoryError, OverflowError, ValueError, TypeError, ImportError, OSError) as error:
+            refusal = refusal_of(error)
+            if refusal is None:
+                raise
+        if ctx.parent is None and ctx.meta.get(_WANTED) and not ctx.meta.get(_PRINTED):
+            click.echo(json.dumps({"error": _error(refusal)}, indent=2))
+        raise refusal
+
+
+def refusal_of(error: Exception) -> click.ClickException | None:
+    """What a command says where an error left it; None for an error that is passed on as it is."""
+    if isinstance(error, click.ClickException):
+        return error
+    from ..core.errors import BudgetError, LedgerTamperedError, RetryLaterError
+
+    number = getattr(error, "errno", None)
+    if number == errno.EPIPE:
+        return None  # the reader of a pipe has gone: click knows what to do
+    if isinstance(error, ImportError) and error.name is not None:
+        return None  # a broken installation; ours say which extra to install, and name no module
+    full = f"the output could not be written: {getattr(error, 'strerror', '')}. Free some space."
+    kinds: tuple[tuple[type[Exception], type[Refusal], str], ...] = (
+        (BudgetError, BudgetRefusal, ""),
+        (LedgerTamperedError, NotVerified, ""),
+        (RetryLaterError, NotWritten if getattr(error, "passes", False) else Refusal, ""),
+        (MemoryError, Refusal, NO_MEMORY),
+        (OverflowError, Refusal, OVERFLOW),
+        (OSError, NotWritten if number in NO_SPACE else Refusal, full if number in NO_SPACE else ""),
+        (Exception, Refusal, ""),
+    )
+    return next(kind(words or _first_line(error)) for of, kind, words in kinds if isinstance(error, of))
+
+
+NO_MEMORY = "there is not enough memory for this data. Give --memory-limit, or use fewer rows or columns."
+OVERFLOW = "a bound or the budget is too large or too small to compute with. Choose a usual one."
 
 
 def _error(error: click.ClickException) -> dict[str, str | int]:
@@ -126,7 +144,7 @@ def _error(error: click.ClickException) -> dict[str, str | int]:
 def _first_line(error: Exception) -> str:
     """The message of an error, without the advice that libraries print below it.
 
-    Notes that were added to the error follow.
+    Notes that were added to the error follow. An error that lists several problems is said whole.
     """
-    said = (str(error).strip() or type(error).__name__).splitlines()[0]
-    return "\n".join([said, *vars(error).get("__notes__", [])])
+    said = (str(error).strip() or type(error).__name__).splitlines()
+    return "\n".join([*(said if hasattr(error, "problems") else said[:1]), *vars(error).get("__notes__", [])])

@@ -2,63 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-import click
-
-from .beside import columns_of, read_named
-from .declared import (
-    apply,
-    dictionary_option,
-    encode,
-    encode_to_scratch,
-    keep,
-    read_ids,
-    table_columns,
-    unit_column_of,
-)
-from .describe import print_model
 from .exits import NoPromise, Refusal
-from .inputs import (
-    cluster_input,
-    csv_form,
-    csv_options,
-    has_samples,
-    input_kind,
-    need_target,
-    open_input,
-    read_input,
-    refuse_undescribed,
-    sample_options,
-    stays_in_files,
-)
-from .options import (
-    FILE,
-    Names,
-    ShortHelp,
-    json_option,
-    ledger_options,
-    make_estimator,
-    model_options,
-    n_rows_option,
-    target_option,
-    zero_based_option,
-)
+from .inputs import CsvOptions, DataFile, FormOptions, labelled, unit_column_of
+from .model import ModelOptions
+from .options import Names, command
 from .output import check_file, check_model_file, echo, print_json, progress, writing
-from .resume import choose_folder, done_already, resume_options, saying_how_to_go_on
+from .payment import PaymentOptions
+from .show import print_model
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import numpy as np
     from numpy.typing import NDArray
 
     from ..estimators.linear import SparseLinear
     from ..io.dictionary import Column, Dictionary
     from ..io.files import Table
-    from ..io.tabular import CsvForm
 
 #: Where cells are no numbers, and the file names its columns.
 TO_DICTIONARY = (
@@ -68,101 +31,90 @@ TO_DICTIONARY = (
 
 #: No columns beside features and target.
 NOTHING: dict[str, object] = {}
-
-#: Options that `--help` shows.
-USUAL = (
-    "--target",
-    "--dictionary",
-    "--task",
-    "--classes",
-    "--epsilon",
-    "--sparsity",
-    "--row-norm",
-    "--feature-bound",
-    "--target-bound",
-    "--intervals",
-    "--ledger",
-    "--dataset",
-    "--out",
-    "--json",
-)
+#: The options of `BesideOptions`, by the roles that they name, and those that need a bound or a task.
+OFFSETS = ("offset", "exposure")
+STUDY = ("time", "event", "entry")
 
 
-@click.command(cls=ShortHelp, usual=USUAL)
-@click.argument("data", type=FILE)
-@target_option
-@click.option("--weight", help="Column of the records' weights; needs --weight-bound.")
-@click.option("--offset", help="Column that is added to margins; needs --offset-bound.")
-@click.option("--exposure", help="Column of exposures, whose logarithm is the offset; needs --offset-bound.")
-@click.option("--time", help="Survival: column of the times at which persons were last seen.")
-@click.option("--event", help="Survival: column that says whether the event happened then.")
-@click.option("--entry", help="Survival: column of the times at which persons came under observation.")
-@dictionary_option
-@model_options
-@click.option(
-    "--columns", type=Names(), help="Columns of CSV and Parquet files that are features. Default: all but the target."
+@dataclass(frozen=True, kw_only=True)
+class BesideOptions:
+    """Columns beside features and target.
+
+    Parameters
+    ----------
+    weight
+        Column of the records' weights; needs --weight-bound.
+    offset
+        Column that is added to margins; needs --offset-bound.
+    exposure
+        Column of exposures, whose logarithm is the offset; needs --offset-bound.
+    time
+        Survival: column of the times at which persons were last seen.
+    event
+        Survival: column that says whether the event happened then.
+    entry
+        Survival: column of the times at which persons came under observation.
+    """
+
+    weight: str | None = None
+    offset: str | None = None
+    exposure: str | None = None
+    time: str | None = None
+    event: str | None = None
+    entry: str | None = None
+
+    def columns(self, dictionary: Dictionary | None, model: ModelOptions) -> tuple[Column, ...]:
+        """The columns, of the options or of a dictionary; refuses options without the bounds that they need."""
+        from ..io.dictionary import Column
+        from ..io.dictionary.beside import columns_beside
+
+        given = {role: name for role, name in vars(self).items() if name is not None}
+        if dictionary is not None:
+            if given:
+                raise Refusal(f"the dictionary says the roles of columns. Leave --{next(iter(given))} out.")
+            return columns_beside(dictionary)
+        if "weight" in given and model.weight_bound is None:
+            raise Refusal("--weight needs --weight-bound: the largest weight of a record, from public knowledge.")
+        if given.keys() & OFFSETS and model.offset_bound is None:
+            raise Refusal(
+                "--offset and --exposure need --offset-bound lo,hi; for an exposure, logarithms of its bounds."
+            )
+        if given.keys() & STUDY and not model.survival:
+            raise Refusal("--time, --event and --entry belong to --task survival.")
+        if given.keys() & {"weight", *OFFSETS} and model.survival:
+            raise Refusal("--task survival takes no weights and no offsets. Leave them out.")
+        if given.keys() >= set(OFFSETS):
+            raise Refusal("an exposure is an offset on the scale of logarithms. Give --offset or --exposure.")
+        return tuple(
+            Column(name=name, role=role, kind="boolean" if role == "event" else "number")
+            for role, name in given.items()
+        )
+
+
+@command(
+    usual="target dictionary task classes epsilon sparsity row-norm feature-bound target-bound intervals ledger "
+    "dataset out json"
 )
-@click.option("--path", "path_file", type=FILE, help="Write the released iterates to this npz file.")
-@click.option(
-    "--unit",
-    "unit_column",
-    help="Column with the id of each row's person, household or firm: the guarantee covers all rows with the same "
-    "id. A dictionary may name it: role unit.",
-)
-@click.option(
-    "--unit-name", help="With --unit or a dictionary's: the word for what has one id, such as patient. Default: person."
-)
-@n_rows_option
-@click.option("--n-features", type=int, help="Public number of features; required for svmlight files.")
-@zero_based_option
-@ledger_options("the recipe")
-@resume_options
-@click.option(
-    "--memory-limit",
-    help="How much memory the fit may take, such as 2GB: rows that do not fit stay on the disk. "
-    "Default: rows are in memory.",
-)
-@click.option(
-    "--cluster",
-    help="Where rows are read and stay: tcp://host:8786 or local:4 of Dask; spark://host:7077, "
-    "spark:local[4], or spark inside spark-submit.",
-)
-@csv_options
-@sample_options
-@click.option("--seed", type=int, help="For tests only: a fit with a seed is NOT private.")
-@click.option(
-    "--out",
-    type=FILE,
-    default=Path("model.json"),
-    show_default=True,
-    help="Where the model is saved; an older model is replaced, and no other file.",
-)
-@json_option
 def fit(
     data: Path,
-    target: str | None,
-    dictionary_file: Path | None,
-    n_features: int | None,
-    zero_based: bool,
-    columns: list[str] | None,
-    unit_column: str | None,
-    unit_name: str | None,
-    path_file: Path | None,
-    cluster: str | None,
-    delimiter: str | None,
-    encoding: str | None,
-    covariates: str | None,
-    fill: float | None,
-    seed: int | None,
-    out: Path,
-    as_json: bool,
-    weight: str | None,
-    offset: str | None,
-    exposure: str | None,
-    time: str | None,
-    event: str | None,
-    entry: str | None,
-    **options: Any,
+    *,
+    target: str | None = None,
+    beside: BesideOptions,
+    dictionary: Path | None = None,
+    model: ModelOptions,
+    columns: Names | None = None,
+    path: Path | None = None,
+    unit: str | None = None,
+    unit_name: str | None = None,
+    n_rows: int | None = None,
+    n_features: int | None = None,
+    payment: PaymentOptions,
+    memory_limit: str | None = None,
+    cluster: str | None = None,
+    form: FormOptions,
+    seed: int | None = None,
+    out: Path = Path("model.json"),
+    json_: bool = False,
 ) -> None:
     """Fit a sparse model on DATA under differential privacy.
 
@@ -184,214 +136,233 @@ def fit(
           --row-norm 1 --memory-limit 2GB
       dpsparse fit 'visits/*.parquet' --target readmitted --task classification \\
           --row-norm 1 --cluster tcp://scheduler:8786
-    """
-    check_model_file(out, _inputs(data, dictionary_file, options["ledger"], options["dataset"]))
-    done = done_already(options, out)
-    if done is not None:
-        _print_model(done, out, as_json, f"Run {options['run_id']} is done already: its model is {out}")
-        _refuse_void(done)
-        return
-    choose_folder(options, "fit")
-    asked = options["check_cells"]
-    dictionary = apply(dictionary_file, options)
-    named = {"weight": weight, "offset": offset, "exposure": exposure, "time": time, "event": event, "entry": entry}
-    beside = columns_of(named, dictionary, options)
-    _refuse_beside(beside, data, cluster, options)
-    if cluster is not None and dictionary is not None:
-        if asked:
-            raise Refusal("cells are not counted where rows stand on a cluster. Leave --check-cells out, or --cluster.")
-        options["check_cells"] = None
-    csv_file = csv_form(delimiter, encoding)
-    samples = {"covariates": covariates, "fill": fill}
-    unit_column = unit_column_of(unit_column, unit_name, dictionary)
-    rows = _Rows(
-        data, target, dictionary, columns, n_features, zero_based, csv_file, samples, beside, unit_column, cluster
-    )
-    rows.refuse(options)
-    if path_file is not None:
-        check_file(path_file, option="--path", inputs=_inputs(data, dictionary_file, None, None))
-    width = 1 if dictionary is None else dictionary.output_bounds().lower.size
-    model = make_estimator(random_state=seed, n_features=width, keep_path=path_file is not None, **options)
-    if options["memory_limit"] is not None:
-        from ..core import checks
 
-        checks.memory(options["memory_limit"], "--memory-limit")
-    if unit_column is not None:
-        model.set_params(unit=unit_name)
-        if dictionary is None:
-            rows = replace(rows, columns=table_columns(data, unit_column, target, columns, csv_file))
-    check_charge(options["ledger"], options["dataset"])
-    with saying_how_to_go_on(options), progress(as_json) as visible:
-        if options["classes"] is not None and dictionary is None:
-            model.set_params(classes=_declared(options["classes"]))
-        rows.fit(model, options, visible)
-    if dictionary is not None:
-        keep(model, dictionary)
+    Parameters
+    ----------
+    columns
+        Columns of CSV and Parquet files that are features. Default: all but the target.
+    path
+        Write the released iterates to this npz file.
+    unit
+        Column with the id of each row's person, household or firm: the guarantee covers all rows with the same
+        id. A dictionary may name it: role unit.
+    unit_name
+        With --unit or a dictionary's: the word for what has one id, such as patient. Default: person.
+    n_features
+        Public number of features; required for svmlight files.
+    memory_limit
+        How much memory the fit may take, such as 2GB: rows that do not fit stay on the disk. Default: rows are
+        in memory.
+    cluster
+        Where rows are read and stay: tcp://host:8786 or local:4 of Dask; spark://host:7077, spark:local[4], or
+        spark inside spark-submit.
+    seed
+        For tests only: a fit with a seed is NOT private.
+    out
+        Where the model is saved; an older model is replaced, and no other file.
+    """
+    inputs = [file for file in (data, dictionary) if file is not None]
+    check_model_file(out, [*inputs, *payment.files()])
+    done = payment.done_already(out, model.epsilon, model.delta)
+    if done is not None:
+        _finish(done, out, json_, f"Run {payment.run_id} is done already: its model is {out}")
+        return
+    payment = payment.named("fit")
+    options, described = model.described(dictionary)
+    if cluster is not None and described is not None:
+        if model.check_cells:
+            raise Refusal("cells are not counted where rows stand on a cluster. Leave --check-cells out, or --cluster.")
+        options = replace(options, check_cells=None)
+    ids = unit_column_of(unit, unit_name, described)
+    table, columns_beside = DataFile(data, form), beside.columns(described, options)
+    rows = _Rows(
+        table, options, target, described, columns, n_features, form, columns_beside, ids, cluster, memory_limit
+    )
+    rows.refuse()
+    if path is not None:
+        check_file(path, option="--path", inputs=inputs)
+    fitted = options.estimator(
+        n_features=1 if described is None else described.output_bounds().lower.size,
+        random_state=seed,
+        keep_path=path is not None,
+        n_rows=n_rows,
+        memory_limit=memory_limit,
+        **payment.arguments,
+    )
+    if ids is not None:
+        fitted.set_params(unit=unit_name)
+        rows = rows.without_ids()
+    payment.check_charge()
+    with payment.saying_how_to_go_on(), progress(json_) as visible:
+        rows.fit(fitted, visible)
+    if described is not None:
+        _keep_dictionary(fitted, described)
     # the answers are paid for: they are printed even where they cannot be saved
-    failure = _save(model, out)
-    if path_file is not None:
-        write_path(model, path_file)
-    _print_model(model, None if failure else out, as_json, f"Saved: {out}")
-    if failure is not None:
-        raise failure
-    _refuse_void(model)
+    failure = _save(fitted, out)
+    if path is not None:
+        write_path(fitted, path)
+    _finish(fitted, out, json_, f"Saved: {out}", failure)
 
 
 @dataclass(frozen=True)
 class _Rows:
     """Which rows a fit reads, by the options of the command."""
 
-    data: Path
+    data: DataFile
+    model: ModelOptions
     target: str | None
     dictionary: Dictionary | None
     columns: list[str] | None
     n_features: int | None
-    zero_based: bool
-    csv: CsvForm
-    samples: Mapping[str, object]
+    form: FormOptions
     beside: tuple[Column, ...]
     unit: str | None
     cluster: str | None
+    memory_limit: str | None
 
-    def refuse(self, options: dict[str, Any]) -> None:
+    def refuse(self) -> None:
         """Refuse options that contradict each other, before anything is read."""
+        self._refuse_beside()
+        if self.memory_limit is not None:
+            from ..core import checks
+
+            checks.memory(self.memory_limit, "--memory-limit")
         if self.dictionary is not None and self.target is not None:
             raise Refusal("the dictionary names the target. Leave --target out.")
         if self.dictionary is not None and self.columns is not None:
             raise Refusal("the dictionary says which columns are features. Leave --columns out.")
-        if any(given is not None for given in self.samples.values()) and not has_samples(self.data):
+        if any(given is not None for given in self.form.samples.values()) and not self.data.has_samples:
             raise Refusal("--covariates and --fill belong to .bed, .pgen and .h5ad files. Leave them out.")
-        if self.cluster is not None and self.csv != csv_form(None, None):
+        if self.cluster is not None and self.form.csv != CsvOptions().csv:
             raise Refusal("--delimiter and --encoding are for files that are read here. Leave --cluster out, or them.")
         if self.dictionary is None:
-            refuse_undescribed(self.data, options)
+            self._refuse_undescribed()
         if self.unit is not None and self.cluster is not None:
             raise Refusal("units are not sorted on a cluster yet. Leave --cluster out, or --unit.")
-        if self.unit is not None and options["task"] == "survival":
+        if self.unit is not None and self.model.survival:
             raise Refusal("survival takes one row for each person. Leave --unit out, or give its column the role id.")
 
-    def fit(self, model: SparseLinear, options: dict[str, Any], visible: bool) -> None:
+    def _refuse_beside(self) -> None:
+        """Refuse weights, offsets and survival where rows do not come to memory from one table."""
+        if self.model.survival and not {"time", "event"} <= {column.role for column in self.beside}:
+            raise Refusal("survival needs the columns of time and event. Name them with --time and --event.")
+        if self.beside and (self.cluster is not None or self.data.stays_in_files(self.memory_limit)):
+            raise Refusal(
+                "weights, offsets, exposures and survival are read from one table in memory. Leave --cluster and "
+                "--memory-limit out, and name one file."
+            )
+
+    def _refuse_undescribed(self) -> None:
+        """Refuse a table without bounds: say how to describe its columns, or how to bound numbers."""
+        path = self.data.path
+        if self.data.named and self.model.feature_bound is None and self.model.row_norm is None:
+            raise Refusal(
+                f"no bound on the features was given. If {path.name} has text, dates, categories or missing values, "
+                f"describe its columns: dpsparse dictionary new {path}, fill in the file that this writes, and give it "
+                "with --dictionary. If all features are numbers, declare --feature-bound or --row-norm, from a "
+                "codebook or physical limits and not from this data."
+            )
+
+    def without_ids(self) -> _Rows:
+        """The same without the column of ids among the features."""
+        if self.dictionary is not None or self.unit is None:
+            return self
+        if not self.data.named:
+            raise Refusal("--unit names a column of one CSV or Parquet file.")
+        names = self.data.header(self.unit)
+        if self.unit == self.target or self.unit in (self.columns or ()):
+            raise Refusal("the column of ids is no feature and no target. Leave it out of --columns and --target.")
+        return replace(self, columns=self.columns or [name for name in names if name not in (self.unit, self.target)])
+
+    def fit(self, model: SparseLinear, visible: bool) -> None:
         """Fit on these rows, where they are."""
-        declared = options["classes"] is not None and self.dictionary is None
-        classes = model.classes if declared else None
-        form: dict[str, object] = {"target": self.target, "n_features": self.n_features, "zero_based": self.zero_based}
-        in_files = stays_in_files(self.data, options["memory_limit"], self.target) and self.unit is None
-        ids = None if self.unit is None else read_ids(self.data, self.unit, self.csv)
+        data, target, dictionary = replace(self.data, visible=visible), self.target, self.dictionary
+        classes = None
+        if self.model.classes is not None and dictionary is None:
+            classes = _declared(self.model.classes)
+            model.set_params(classes=classes)
+        form: dict[str, Any] = {"n_features": self.n_features, "zero_based": self.form.zero_based}
+        in_files = data.stays_in_files(self.memory_limit, target) and self.unit is None
+        ids = None if self.unit is None else data.ids(self.unit)
         if self.cluster is not None:
-            if self.dictionary is None:
-                need_target(self.data, self.target)
-                form |= {"columns": self.columns, "classes": classes}
+            if dictionary is None:
+                data.need_target(target)
+                form |= {"target": target, "columns": self.columns, "classes": classes}
             else:
-                form = {"dictionary": self.dictionary}
-            with cluster_input(self.data, self.cluster, visible, **form) as spread:
+                form = {"dictionary": dictionary}
+            with data.on_cluster(self.cluster, **form) as spread:
                 run_fit(model, spread, None, None, visible)
-        elif not self.beside and self.dictionary is None and in_files:
+        elif not self.beside and dictionary is None and in_files:
             if self.columns is not None:
                 raise Refusal("all columns of rows that stay in files are read. Leave --columns or --memory-limit out.")
-            need_target(self.data, self.target)
-            rows = open_input(self.data, visible, **form, classes=classes, **self.samples, csv=self.csv)
+            data.need_target(target)
+            rows = data.open(target=target, classes=classes, **form, **self.form.samples)
             run_fit(model, rows, None, None, visible)
-        elif not self.beside and self.dictionary is not None and options["memory_limit"] is not None:
-            run_fit(model, encode_to_scratch(self.data, self.dictionary, visible, self.csv), None, None, visible, ids)
+        elif not self.beside and dictionary is not None and self.memory_limit is not None:
+            run_fit(model, data.encoded_to_scratch(dictionary), None, None, visible, ids)
         else:
-            given = read_named(self.data, self.beside, visible, self.csv)
-            table = self._table(options, visible)
-            y = labelled(table.y, model.classes) if declared else table.y
+            given = data.beside(self.beside)
+            table = self._table(data)
+            y = table.y if classes is None else labelled(table.y, classes)
             run_fit(model, table.X, y, table.feature_names, visible, ids, given)
 
-    def _table(self, options: dict[str, Any], visible: bool) -> Table:
+    def _table(self, data: DataFile) -> Table:
         """Features and targets in memory, without the columns beside them."""
-        survival = options["task"] == "survival"
         if self.dictionary is not None:
-            return encode(self.data, self.dictionary, visible, target=not survival, csv=self.csv)
+            return data.encoded(self.dictionary, target=not self.model.survival)
         names = self.columns
         if self.beside:
-            from ..io.columns import header
-
             taken = {self.target, *(column.name for column in self.beside)}
-            listed = header(self.data, self.csv) if names is None else names
-            names = [name for name in listed if name not in taken]
-        if survival:
+            names = [name for name in names or data.header() if name not in taken]
+        if self.model.survival:
             if self.target is not None:
                 raise Refusal("survival has a time and an event in the place of a target. Leave --target out.")
-            return read_input(self.data, visible, columns=names, csv=self.csv)
-        form = {"labels": options["task"] == "classification", "text_labels": options["classes"] is not None}
-        form |= {"zero_based": self.zero_based, "csv": self.csv}
-        return read_rows(self.data, visible, target=self.target, n_features=self.n_features, columns=names, **form)
+            return data.read(columns=names)
+        labels, texts = self.model.task == "classification", self.model.classes is not None
+        form = {"zero_based": self.form.zero_based, "labels": labels, "text_labels": texts, "columns": names}
+        return data.read_with_target(self.target, self.n_features, **form)
 
 
-def _refuse_beside(beside: Sequence[Column], data: Path, cluster: str | None, options: dict[str, Any]) -> None:
-    """Refuse weights, offsets and survival where rows do not come to memory from one table."""
-    if options["task"] == "survival" and not {"time", "event"} <= {column.role for column in beside}:
-        raise Refusal("survival needs the columns of time and event. Name them with --time and --event.")
-    if not beside:
-        return
-    if cluster is not None or options["memory_limit"] is not None or stays_in_files(data, None):
-        raise Refusal(
-            "weights, offsets, exposures and survival are read from one table in memory. Leave --cluster and "
-            "--memory-limit out, and name one file."
+def _keep_dictionary(model: SparseLinear, dictionary: Dictionary) -> None:
+    """Let a fitted model keep its dictionary, and its statement say what depends on it."""
+    from ..estimators.summary import survives
+
+    model.dictionary_ = dictionary
+    said = model.statement_
+    assumed = (*said.assumptions, "the data dictionary was written without looking at the rows")
+    caveats, notes = said.caveats, said.notes
+    ids = [column.name for column in dictionary.columns if column.role == "id"]
+    if ids and dictionary.unit is None and not survives(model):
+        several = (
+            f"the guarantee is for one row, and one {ids[0]!r} may have several rows: give that column the role unit"
         )
+        caveats = (*caveats, several)
+    if getattr(model, "check_cells", None) is None:
+        notes = (*notes, "cells that were not understood were not counted, so it is not known how many there are")
+    model.statement_ = replace(said, assumptions=assumed, caveats=caveats, notes=notes)
 
 
-def _print_model(model: SparseLinear, out: Path | None, as_json: bool, saved: str) -> None:
-    """Print what was learned, and where it is, if it could be saved."""
+def _finish(model: SparseLinear, out: Path, as_json: bool, saved: str, failure: Refusal | None = None) -> None:
+    """Print what was learned, and where it is, if it could be saved; let the exit code say what is wrong with it."""
     if as_json:
         from ..estimators.summary import summary
 
-        print_json({**summary(model), "model": out})
-        return
-    echo(print_model(model))
-    if out is not None:
-        echo(saved)
-
-
-def _refuse_void(model: SparseLinear) -> None:
-    """Let the exit code say that a model which was made and saved carries no guarantee."""
+        print_json({**summary(model), "model": None if failure else out})
+    else:
+        echo(print_model(model))
+        if failure is None:
+            echo(saved)
+    if failure is not None:
+        raise failure
     if not model.statement_.private:
         raise NoPromise("this model carries no guarantee for anyone in the data; its caveats say why.")
-
-
-def _inputs(data: Path, dictionary: Path | None, address: str | None, dataset: str | None) -> list[Path]:
-    """Files that a fit reads."""
-    from .. import Ledger
-    from ..ledger.address import has_default
-
-    charged = address is not None or (dataset is not None and has_default())
-    book = Ledger(address).file if charged else None
-    return [file for file in (data, dictionary, book) if file is not None]
-
-
-def check_charge(address: str | None, dataset: str | None) -> None:
-    """Refuse a ledger that cannot be charged, before a file is read."""
-    if address is None and dataset is None:
-        return
-    from .. import Ledger
-    from ..ledger.address import has_default
-
-    if dataset is None or (address is None and not has_default()):
-        raise Refusal("--ledger and --dataset belong together. Give both, or neither.")
-    Ledger(address).remaining(dataset)
-
-
-def read_rows(path: Path, visible: bool, *, target: str | None, n_features: int | None, **options: Any) -> Table:
-    """Rows and targets of a file; refuses one that cannot hold them."""
-    need_target(path, target)
-    if input_kind(path) == "svmlight" and n_features is None:
-        raise Refusal(
-            "svmlight files do not say how many features there are, and the largest that occurs is "
-            "private. Declare --n-features."
-        )
-    table = read_input(path, visible, target=target, n_features=n_features, **options)
-    if table.y is None:
-        raise Refusal(f"{path} holds no target. Store it as y.")
-    return table
 
 
 def run_fit(
     model: SparseLinear,
     X: object,
     y: object,
-    names: tuple[str, ...] | None,
+    names: Sequence[str] | None,
     visible: bool,
     ids: list[object] | None = None,
     beside: Mapping[str, object] = NOTHING,
@@ -445,8 +416,8 @@ def write_path(model: SparseLinear, path: Path) -> None:
     parts: dict[str, NDArray[np.generic]] = {}
     for number, one in enumerate(paths):
         end = "" if len(paths) == 1 else f"_{number}"
-        parts |= {f"iterates{end}": np.array(one.iterates), f"passes{end}": np.array(one.passes)}
-        parts |= {f"thresholds{end}": np.array(one.thresholds), f"seconds{end}": np.array(one.seconds)}
+        parts |= {f"{name}{end}": np.array(getattr(one, name)) for name in ("iterates", "passes")}
+        parts |= {f"{name}{end}": np.array(getattr(one, name)) for name in ("thresholds", "seconds")}
     with writing(path, "--path"), path.open("wb") as file:
         np.savez(file, **parts)  # type: ignore[arg-type]
 
@@ -472,22 +443,3 @@ def _declared(classes: list[str]) -> list[str] | list[float]:
     if any(c != c for c in numbers):  # noqa: PLR0124
         return classes
     return [int(c) if c == int(c) else c for c in numbers]
-
-
-def labelled(y: NDArray[np.generic] | None, classes: list[str] | list[float]) -> NDArray[np.generic]:
-    """Labels in the type of the declared classes; a record with any other label counts as empty."""
-    import numpy as np
-
-    from ..rows.cells import exact
-
-    y, declared = np.asarray(y), np.asarray(classes)
-    if declared.dtype.kind not in "biuf":
-        if y.dtype.kind in "biuf":
-            raise Refusal(
-                "--classes names labels, but the file stores the target as numbers. List the "
-                "numbers that stand for them."
-            )
-        return y
-    if y.dtype.kind in "biufO":
-        return y
-    return np.array([exact(text) for text in y.tolist()], dtype=object)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from .exits import NotVerified, Refusal
-from .options import DELTA, EPSILON, FILE, adjacency_option, json_option
+from .options import Delta, Epsilon, Neighbours, command
 from .output import check_file, echo, print_json, write_text
 
 if TYPE_CHECKING:
     from ..ledger import Ledger
-    from ..ledger.cited import Cited
+    from ..ledger.check import Cited, Verified
 
 
 @click.group()
@@ -34,34 +34,35 @@ def ledger() -> None:
     """
 
 
-@ledger.command()
-@click.argument("place", nargs=-1, metavar="[ADDRESS] DATASET")
-@click.option("--epsilon", type=EPSILON, required=True, help="Total that all fits together may spend.")
-@click.option("--delta", type=DELTA, required=True, help="Total delta; well below 1/n. 0 allows pure fits only.")
-@adjacency_option()
-@click.option(
-    "--kind", type=click.Choice(["gaussian", "renyi"]), help="How costs are counted. Default: the first fit decides."
-)
-@click.option(
-    "--unit",
-    help="The word for what has one id, such as patient, if the budget protects all rows with the same id. "
-    "Default: one row.",
-)
-@json_option
+@command(of=ledger)
 def create(
-    place: tuple[str, ...],
-    epsilon: float,
-    delta: float,
-    adjacency: str,
-    kind: str | None,
-    unit: str | None,
-    as_json: bool,
+    place: tuple[str, ...] = (),
+    *,
+    epsilon: Epsilon,
+    delta: Delta,
+    adjacency: Neighbours = "replace-one",
+    kind: Literal["gaussian", "renyi"] | None = None,
+    unit: str | None = None,
+    json_: bool = False,
 ) -> None:
     """Open DATASET with a total budget; makes the ledger if it does not exist, and never sets a budget anew.
 
     \b
     Example:
       dpsparse ledger create sqlite:///budget.db trial --epsilon 3 --delta 1e-6
+
+    Parameters
+    ----------
+    place : [ADDRESS] DATASET
+    epsilon
+        Total that all fits together may spend.
+    delta
+        Total delta; well below 1/n. 0 allows pure fits only.
+    kind
+        How costs are counted. Default: the first fit decides.
+    unit
+        The word for what has one id, such as patient, if the budget protects all rows with the same id.
+        Default: one row.
     """
     from .. import Ledger
 
@@ -70,17 +71,15 @@ def create(
         raise Refusal("no dataset was named. Write its name after the address.")
     book = Ledger(address)
     book.create(dataset, epsilon, delta, adjacency, kind=kind, unit=unit)
-    if as_json:
+    if json_:
         print_json(_dataset(book, dataset))
     else:
         protects = "" if unit is None else f" It protects one {unit}: all rows with the same id."
         echo(f"Opened {dataset.strip()!r} with a total of {book.total(dataset)} under {adjacency}.{protects}")
 
 
-@ledger.command()
-@click.argument("place", nargs=-1, metavar="[ADDRESS] [DATASET]")
-@json_option
-def show(place: tuple[str, ...], as_json: bool) -> None:
+@command(of=ledger)
+def show(place: tuple[str, ...] = (), *, json_: bool = False) -> None:
     """Show used capacity, odometer and what is left, for one DATASET with its entries, or for all.
 
     Used capacity is the smallest total that would have taken the same fits. It measures the budget
@@ -90,6 +89,10 @@ def show(place: tuple[str, ...], as_json: bool) -> None:
     Examples:
       dpsparse ledger show sqlite:///budget.db
       dpsparse ledger show sqlite:///budget.db trial --json
+
+    Parameters
+    ----------
+    place : [ADDRESS] [DATASET]
     """
     from .. import Ledger
 
@@ -97,23 +100,25 @@ def show(place: tuple[str, ...], as_json: bool) -> None:
     book = Ledger(address)
     names = book.datasets() if dataset is None else (dataset,)
     found = [_dataset(book, name, entries=dataset is not None) for name in names]
-    if as_json:
+    if json_:
         print_json(found[0] if dataset is not None else {"datasets": found})
         return
     for content in found:
         echo(_text(content))
 
 
-@ledger.command()
-@click.argument("address", required=False)
-@click.option("--out", type=FILE, help="Write a file instead of printing.")
-@json_option
-def export(address: str | None, out: Path | None, as_json: bool) -> None:
+@command(of=ledger)
+def export(address: str | None = None, *, out: Path | None = None, json_: bool = False) -> None:
     """Write the whole ledger as JSON, with its head: a copy to keep elsewhere.
 
     \b
     Example:
       dpsparse ledger export sqlite:///budget.db --out ledger.json
+
+    Parameters
+    ----------
+    out
+        Write a file instead of printing.
     """
     from .. import Ledger
 
@@ -124,60 +129,45 @@ def export(address: str | None, out: Path | None, as_json: bool) -> None:
         print_json(content)
         return
     write_text(out, json.dumps(content, indent=1) + "\n")
-    if as_json:
-        print_json({"out": out, "head": content["head"]})
-    else:
-        echo(f"Saved: {out} (head {content['head']['hash']})")
+    print_json({"out": out, "head": content["head"]}) if json_ else echo(
+        f"Saved: {out} (head {content['head']['hash']})"
+    )
 
 
-@ledger.command()
-@click.argument("address", required=False)
-@click.option("--head", help="A hash that was kept elsewhere; it must be part of the chain.")
-@click.option(
-    "--model",
-    type=FILE,
-    help="A saved model: its entry must be in this ledger, count, and have paid for what the model states.",
-)
-@json_option
-def verify(address: str | None, head: str | None, model: Path | None, as_json: bool) -> None:
+@command(of=ledger)
+def verify(
+    address: str | None = None, *, head: str | None = None, model: Path | None = None, json_: bool = False
+) -> None:
     """Check the chain of hashes and compute every price again. Exit code 5 if something is wrong.
 
     \b
     Examples:
       dpsparse ledger verify sqlite:///budget.db --head 3f1c...
       dpsparse ledger verify sqlite:///budget.db --model model.json
+
+    Parameters
+    ----------
+    head
+        A hash that was kept elsewhere; it must be part of the chain.
+    model
+        A saved model: its entry must be in this ledger, count, and have paid for what the model states.
     """
     from .. import Ledger
-    from ..core.printable import count_of
 
     book = Ledger(address)
     cited = None if model is None else citation_in(model)
     found = book.verify(head)
-    content: dict[str, Any] = {
-        "verified": True,
-        "events": found.events,
-        "datasets": found.datasets,
-        "head": found.head,
-    }
-    lines = [
-        f"In order: {count_of(found.events, 'event')} on {count_of(found.datasets, 'dataset')}. Head: {found.head}"
-    ]
+    content: dict[str, Any] = {"verified": True, **_counted(found)}
+    lines = [f"In order: {_in_words(found)}"]
     if cited is not None:
         entry = cited.check(book)
         content["model"] = {"dataset": entry.dataset, "entry": entry.number, "status": entry.status}
         lines.append(f"{model} was paid for by entry {entry.number} of dataset {entry.dataset!r} ({entry.status}).")
-    if as_json:
-        print_json(content)
-    else:
-        echo("\n".join(lines))
+    print_json(content) if json_ else echo("\n".join(lines))
 
 
-@ledger.command()
-@click.argument("old")
-@click.argument("new")
-@click.option("--unfinished", is_flag=True, help="Although entries are reserved or started.")
-@json_option
-def upgrade(old: str, new: str, unfinished: bool, as_json: bool) -> None:
+@command(of=ledger)
+def upgrade(old: str, new: str, *, unfinished: bool = False, json_: bool = False) -> None:
     """Move the ledger at address OLD, of this or an earlier format, to a new one at address NEW.
 
     Everything that was spent stays spent, entries keep their numbers, and models of OLD are verified
@@ -187,16 +177,27 @@ def upgrade(old: str, new: str, unfinished: bool, as_json: bool) -> None:
     \b
     Example:
       dpsparse ledger upgrade sqlite:///budget.db postgresql://ledger_owner@host/budgets
+
+    Parameters
+    ----------
+    unfinished
+        Although entries are reserved or started.
     """
     from .. import Ledger
-    from ..core.printable import count_of
     from ..ledger.upgrade import upgrade as move
 
     found = move(Ledger(old), Ledger(new), unfinished=unfinished)
-    if as_json:
-        print_json({"events": found.events, "datasets": found.datasets, "head": found.head})
-    else:
-        echo(f"Moved: {count_of(found.events, 'event')} on {count_of(found.datasets, 'dataset')}. Head: {found.head}")
+    print_json(_counted(found)) if json_ else echo(f"Moved: {_in_words(found)}")
+
+
+def _counted(found: Verified) -> dict[str, Any]:
+    return {"events": found.events, "datasets": found.datasets, "head": found.head}
+
+
+def _in_words(found: Verified) -> str:
+    from ..core.printable import count_of
+
+    return f"{count_of(found.events, 'event')} on {count_of(found.datasets, 'dataset')}. Head: {found.head}"
 
 
 def _place(words: tuple[str, ...]) -> tuple[str | None, str | None]:
@@ -216,30 +217,27 @@ def _place(words: tuple[str, ...]) -> tuple[str | None, str | None]:
 
 
 def _dataset(book: Ledger, name: str, entries: bool = True) -> dict[str, Any]:
-    state = book.describe(name)
-    spent, left, read = book.spent(name), book.remaining(name), book.odometer(name)
-    content = {
+    from ..core.plain import record
+
+    state, spent = book.describe(name), book.spent(name)
+    content: dict[str, Any] = {
         "dataset": name.strip(),
         "epsilon": state.epsilon,
         "delta": state.delta,
         "adjacency": str(state.adjacency),
         "kind": state.kind,
         "unit": state.unit,
-        "spent": {"epsilon": spent.epsilon, "delta": spent.delta},
+        "spent": record(spent),
         "used": spent.epsilon / state.epsilon,
-        "odometer": {"epsilon": read.epsilon, "delta": read.delta},
-        "remaining": {"epsilon": left.epsilon, "delta": left.delta},
+        "odometer": record(book.odometer(name)),
+        "remaining": record(book.remaining(name)),
         "live": state.live,
         "like_the_last": book.fits_left(name),
     }
     if entries:
         content["entries"] = [
             {
-                "entry": e.number,
-                "time": e.time,
-                "label": e.label,
-                "run_id": e.run_id,
-                "status": e.status,
+                **{"entry": e.number, "time": e.time, "label": e.label, "run_id": e.run_id, "status": e.status},
                 "epsilon": e.epsilon(state.delta),
             }
             for e in book.entries(name)
@@ -276,7 +274,7 @@ def citation_in(path: Path) -> Cited:
     """The record in the statement of a model file whose checksum matches."""
     from .. import load
     from ..core.errors import ModelEditedError
-    from ..ledger.cited import Cited
+    from ..ledger.check import Cited
 
     try:
         statement = load(path).statement_

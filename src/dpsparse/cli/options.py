@@ -1,27 +1,25 @@
-"""Options that several commands share, and the estimator that they describe."""
+"""Options of commands, each declared once: by the signature of a function, and by the words of its docstring.
+
+Parameters by position are arguments of the command, those by keyword are options, and a parameter whose
+type is a dataclass stands for all of its fields. The section *Parameters* of the docstring says what each
+means; what several commands share is said in `SHARED`. A trailing underscore (``set_``) is not typed.
+"""
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import click
 
-from .exits import Refusal
-from .settings import loss_option, public_vector, set_fields
 
-if TYPE_CHECKING:
-    from ..estimators.linear import SparseLinear
-
-Function = Callable[..., Any]
-Option = Callable[[Function], Function]
-#: A path that may be missing.
-FILE = click.Path(path_type=Path)
-
-
-class Numbers(click.ParamType):  # type: ignore[type-arg]
+class OneOrTwo(click.ParamType):  # type: ignore[type-arg]
     """One number ``b``, or two as ``lo,hi``."""
 
     name = "b or lo,hi"
@@ -30,10 +28,8 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> float | tuple[float, float]:
         """Parse."""
-        if not isinstance(value, str):
-            return value  # type: ignore[return-value]
         try:
-            numbers = [float(v) for v in value.split(",")]
+            numbers = [float(v) for v in str(value).split(",")]
         except ValueError:
             numbers = []
         if len(numbers) not in (1, 2):
@@ -54,18 +50,41 @@ class Finite(click.FloatRange):
         return number
 
 
-#: What a privacy budget can be.
-EPSILON, DELTA = Finite(min=0, min_open=True), Finite(min=0, max=1, max_open=True)
-
-
-class Names(click.ParamType):  # type: ignore[type-arg]
+class Listed(click.ParamType):  # type: ignore[type-arg]
     """Names or numbers separated by commas."""
 
     name = "a,b,..."
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
         """Parse."""
-        return [v.strip() for v in value.split(",")] if isinstance(value, str) else value  # type: ignore[return-value]
+        return [v.strip() for v in str(value).split(",")]
+
+
+#: What a privacy budget can be.
+Epsilon = Annotated[float, Finite(min=0, min_open=True)]
+Delta = Annotated[float, Finite(min=0, max=1, max_open=True)]
+#: Numbers from 1 on.
+Count = Annotated[int, click.IntRange(min=1)]
+Names = Annotated[list[str], Listed()]
+Numbers = Annotated[float | tuple[float, float], OneOrTwo()]
+Task = Literal["classification", "regression"]
+Neighbours = Literal["replace-one", "add-remove"]
+
+#: What options mean in every command that has them and says nothing else.
+SHARED = {
+    "adjacency": "Which data sets count as neighbours.",
+    "delta": "Default: min(1e-6, 1/(10 n)).",
+    "dictionary": "Data dictionary of a table; it declares target, task, bounds and classes. See dpsparse dictionary.",
+    "epsilon": "Privacy budget.",
+    "feature_bound": "Public bound: entries are clipped to [-b, b] or [lo, hi].",
+    "json_": "Print one JSON object, for machines.",
+    "n_rows": "Public number of rows; required for --adjacency add-remove.",
+    "row_norm": "Public bound: rows are clipped to this l2 norm.",
+    "sparsity": "At most this many nonzero coefficients. Default: the recipe decides.",
+    "target": "Column of the target; svmlight and npz files hold their own.",
+    "unit_name": "The word for what has one id, such as patient. Default: person.",
+    "zero_based": "The columns of an svmlight file are counted from 0.",
+}
 
 
 class ShortHelp(click.Command):
@@ -89,10 +108,10 @@ class ShortHelp(click.Command):
         *own, last = super().get_params(ctx)
         whole = click.Option(
             ["--help-all"],
+            callback=self._print_all,
             is_flag=True,
             is_eager=True,
             expose_value=False,
-            callback=self._print_all,
             help="Show every option and exit.",
         )
         return [*own, whole, last]
@@ -106,268 +125,99 @@ class ShortHelp(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options that were asked for, and how many more there are."""
         everything = ctx.meta.get(f"{__name__}.all", False)
-        shown, hidden = [], 0
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is None or not isinstance(parameter, click.Option):
-                continue
-            if everything or {"--help", "--help-all", *self.usual} & set(parameter.opts):
-                shown.append(record)
-            else:
-                hidden += 1
+        options = (p for p in self.get_params(ctx) if isinstance(p, click.Option))
+        listed = [(p, record) for p in options if (record := p.get_help_record(ctx)) is not None]
+        chosen = {"--help", "--help-all", *self.usual}
+        shown = [record for parameter, record in listed if everything or chosen & set(parameter.opts)]
         with formatter.section("Options"):
             formatter.write_dl(shown)
-        if hidden:
+        if len(shown) < len(listed):
             formatter.write_paragraph()
-            formatter.write_text(f"There are {hidden} more options: --help-all shows them.")
+            formatter.write_text(f"There are {len(listed) - len(shown)} more options: --help-all shows them.")
 
 
-def together(*options: Option) -> Option:
-    """Several options as one decorator; help lists them in this order."""
+def command(usual: str = "", of: click.Group | None = None) -> Callable[[Callable[..., None]], click.Command]:
+    """Make a command of a function.
 
-    def add(command: Function) -> Function:
-        for option in reversed(options):
-            command = option(command)
-        return command
+    Parameters
+    ----------
+    usual : str
+        The options that ``--help`` shows, where it does not show all of them.
+    of : Group or None
+        The group that the command belongs to.
+    """
 
-    return add
+    def make(function: Callable[..., None]) -> click.Command:
+        hints = get_type_hints(function, include_extras=True)
+        groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
 
+        def run(**given: Any) -> None:
+            made = {n: kind(**{f.name: given.pop(f.name) for f in fields(kind)}) for n, kind in groups.items()}
+            function(**given, **made)
 
-def _known_assumptions(ctx: click.Context, param: click.Parameter, accepted: tuple[str, ...]) -> tuple[str, ...]:
-    """Refuse names that no recipe asks to accept: a misspelt one would be ignored."""
-    if accepted:
-        from .. import recipes
-        from ..fitting.prepare import UNPROVEN
+        form: dict[str, Any] = {"callback": run, "params": list(_parameters(function, hints))}
+        form["help"], _ = documented(function.__doc__ or "")
+        chosen = tuple(f"--{name}" for name in usual.split())
+        name = function.__name__
+        found = ShortHelp(name, usual=chosen, **form) if usual else click.Command(name, **form)
+        if of is not None:
+            of.add_command(found)
+        return found
 
-        known = (UNPROVEN, *recipes.needs())
-        unknown = [name for name in accepted if name not in known]
-        if unknown:
-            named = ", ".join(map(repr, unknown))
-            raise click.BadParameter(f"no recipe has an assumption {named}. Known are: {', '.join(known)}.", ctx, param)
-    return accepted
-
-
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for machines.")
-delta_option = click.option("--delta", type=DELTA, help="Default: min(1e-6, 1/(10 n)).")
-target_option = click.option("--target", help="Column of the target; svmlight and npz files hold their own.")
-n_rows_option = click.option("--n-rows", type=int, help="Public number of rows; required for --adjacency add-remove.")
-zero_based_option = click.option(
-    "--zero-based", is_flag=True, help="The columns of an svmlight file are counted from 0."
-)
+    return make
 
 
-def adjacency_option(remark: str = "") -> Option:
-    """The option that says which data sets count as neighbours."""
-    return click.option(
-        "--adjacency",
-        type=click.Choice(["replace-one", "add-remove"]),
-        default="replace-one",
-        show_default=True,
-        help=f"Which data sets count as neighbours{remark}.",
-    )
+def documented(docstring: str) -> tuple[str, dict[str, tuple[str, str]]]:
+    """A docstring without its section of parameters; and, of each of these, its form and what is said of it."""
+    text, _, listed = inspect.cleandoc(docstring).partition("\n\nParameters\n----------\n")
+    return text, parameters_in(listed)
 
 
-def on_missing_option(rows: str) -> Option:
-    """The option that says what becomes of records with gaps."""
-    return click.option(
-        "--on-missing",
-        type=click.Choice(["refuse", "empty"]),
-        help=f"{rows}: refuse them, which reveals that there are some, or ignore their records. "
-        "Default: refuse; with a dictionary, empty.",
-    )
+def parameters_in(section: str) -> dict[str, tuple[str, str]]:
+    """The form of each parameter in a section of a docstring, and what is said of it."""
+    found = re.findall(r"(?m)^(\w+(?:, \w+)*)(?: : (.*))?\n((?:    .*\n?|\n(?=    ))*)", f"{section}\n")
+    return {name: (form, " ".join(said.split())) for names, form, said in found for name in names.split(", ")}
 
 
-def ledger_options(default_label: str) -> Option:
-    """The options that name the ledger that pays."""
-    return together(
-        click.option(
-            "--ledger",
-            help="Address of a ledger that is charged, such as sqlite:///budget.db; needs --dataset. "
-            "Default: DPSPARSE_LEDGER.",
-        ),
-        click.option("--dataset", help="Name of this data in the ledger."),
-        click.option("--label", help=f"What the ledger's entry is called. Default: {default_label}."),
-    )
+def _parameters(owner: Callable[..., None], hints: dict[str, Any]) -> Iterator[click.Parameter]:
+    """The parameters of a function, or the fields of a dataclass, as click takes them."""
+    _, about = documented(owner.__doc__ or "")
+    for name, parameter in inspect.signature(owner).parameters.items():
+        if is_dataclass(hints[name]):
+            yield from _parameters(hints[name], get_type_hints(hints[name], include_extras=True))
+            continue
+        form, said = about.get(name) or ("", "")
+        settings: dict[str, Any] = _settings(hints[name])
+        names, default = settings.pop("names"), parameter.default
+        required = default is parameter.empty
+        if parameter.kind is not parameter.KEYWORD_ONLY:
+            settings["nargs"] = -1 if settings.pop("multiple", False) else 1
+            yield click.Argument([name], required=required, metavar=form or None, **settings)
+            continue
+        shown = not any(default is each for each in _SILENT)
+        settings |= {"required": True} if required else {"default": default, "show_default": shown}
+        flag = f"--{name.rstrip('_').replace('_', '-')}"
+        yield click.Option([*names, flag, name], metavar=form or None, help=said or SHARED[name], **settings)
 
 
-_MODEL = (
-    click.option(
-        "--task",
-        type=click.Choice(["classification", "regression", "survival"]),
-        help="What is predicted; a --dictionary says it.",
-    ),
-    click.option("--epsilon", type=EPSILON, default=1.0, show_default=True, help="Privacy budget."),
-    delta_option,
-    click.option("--sparsity", type=int, help="At most this many nonzero coefficients. Default: the recipe decides."),
-    click.option("--row-norm", type=float, help="Public bound: rows are clipped to this l2 norm."),
-    click.option("--feature-bound", type=Numbers(), help="Public bound: entries are clipped to [-b, b] or [lo, hi]."),
-    click.option("--target-bound", type=float, help="Regression: the target is clipped to [-b, b] around its centre."),
-    click.option("--target-center", type=float, help="Regression: public centre of the target. Default: 0."),
-    click.option("--weight-bound", type=float, help="With --weight: the largest weight of a record."),
-    click.option("--offset-bound", type=Numbers(), help="With --offset or --exposure: lo,hi of the offset."),
-    click.option("--horizon", type=float, help="Survival: public end of follow-up, in the units of --time."),
-    click.option("--life-intervals", type=int, help="Survival: intervals of the life table. Default: 20."),
-    click.option("--recipe", default="auto", show_default=True, help="Algorithm; dpsparse recipes lists them."),
-    click.option(
-        "--set",
-        "fields",
-        multiple=True,
-        metavar="FIELD=VALUE",
-        help="Set a field of the recipe, such as steps=20; may be repeated. dpsparse recipes NAME lists them.",
-    ),
-    click.option("--auxiliary", type=FILE, help="Public rows for a recipe that takes some."),
-    click.option("--loss", help="Such as huber or huber:threshold=0.5. Default: logistic, or squared."),
-    click.option("--start", type=FILE, help="Public start: a file with one number per feature."),
-    adjacency_option(),
-    click.option(
-        "--classes", type=Names(), help="Classification: the public set of labels. Default: taken from the data."
-    ),
-    click.option("--no-intercept", is_flag=True, help="Fit without an intercept."),
-    click.option(
-        "--penalty",
-        type=click.Choice(["l2", "l1", "elasticnet", "box"]),
-        default="l2",
-        show_default=True,
-        help="Regularisation, added after the noise; recipes say which they take.",
-    ),
-    click.option("--alpha", type=float, default=0.0, show_default=True, help="Strength of the penalty; 0 for none."),
-    click.option("--l1-ratio", type=float, default=0.5, show_default=True, help="Part of the elastic net that is l1."),
-    click.option("--box", type=float, help="Half-width for --penalty box."),
-    click.option(
-        "--accept",
-        multiple=True,
-        callback=_known_assumptions,
-        help="Name of an assumption that a recipe needs you to accept; may be repeated.",
-    ),
-    on_missing_option("Rows with missing values, or cells that are not numbers"),
-    click.option(
-        "--check-bounds",
-        type=float,
-        help="Share of the budget, such as 0.02, for a priced count of clipped values; the statement gives it.",
-    ),
-    click.option(
-        "--check-cells",
-        type=float,
-        help="With --dictionary: share of the budget for a priced count of cells that were not "
-        "understood, for each column; 0: none. "
-        "Default: 0.02.",
-    ),
-    click.option(
-        "--shapes",
-        type=click.Choice(["line", "smooth", "auto"]),
-        default="line",
-        show_default=True,
-        help="Effects of columns of numbers: lines, smooth curves, or curves where the budget carries them. "
-        "A dictionary may say it for each column.",
-    ),
-    click.option(
-        "--intervals",
-        is_flag=True,
-        help="Confidence intervals of the selected coefficients: half of the rows select, the "
-        "others show how certain the coefficients are.",
-    ),
-    click.option(
-        "--interval-target",
-        type=click.Choice(["mean", "robust"]),
-        help="Regression, with --intervals: robust is narrower, for another parameter where errors "
-        "are skewed. Default: mean.",
-    ),
-    click.option(
-        "--noise",
-        type=click.Choice(["lattice", "exact"]),
-        default="lattice",
-        show_default=True,
-        help="exact: discrete Gaussian without a floating-point caveat; some 6 % more noise.",
-    ),
-)
-
-#: The options that describe a model.
-model_options = together(*_MODEL)
+#: Defaults that help does not show.
+_SILENT = (None, False, ())
+#: Types that click knows by others.
+_KNOWN = {Path: click.Path(path_type=Path)}
 
 
-def make_estimator(
-    *,
-    task: str,
-    epsilon: float,
-    delta: float | None,
-    row_norm: float | None,
-    feature_bound: float | tuple[float, float] | None,
-    target_bound: float | None,
-    target_center: float | None,
-    recipe: str,
-    fields: tuple[str, ...],
-    auxiliary: Path | None,
-    loss: str | None,
-    start: Path | None,
-    classes: list[str] | None,
-    no_intercept: bool,
-    intervals: bool = False,
-    interval_target: str | None = None,
-    horizon: float | None = None,
-    life_intervals: int | None = None,
-    n_features: int = 1,
-    **others: Any,
-) -> SparseLinear:
-    """An estimator from options. What can be refused without data is refused here, in the words of the options."""
-    if row_norm is None and feature_bound is None:
-        raise Refusal(
-            "no bound on the features was given. Declare --row-norm or --feature-bound, "
-            "from a codebook or physical limits and not from this data."
-        )
-    if task == "regression" and target_bound is None:
-        raise Refusal(
-            "no bound on the target was given. Declare --target-bound, from what the outcome can "
-            "be and not from this data."
-        )
-    if task == "survival":
-        given = {"--target-bound": target_bound, "--loss": loss, "--start": start, "--classes": classes}
-        given |= {"--no-intercept": no_intercept or None, "--intervals": intervals or None}
-        given |= {f"--{name.replace('_', '-')}": others.get(name) for name in ("weight_bound", "offset_bound")}
-        wrong = [name for name, value in given.items() if value is not None]
-        if wrong:
-            raise Refusal(f"{', '.join(wrong)}: not for --task survival. Leave it out.")
-        if horizon is None:
-            raise Refusal("no horizon was given. Declare --horizon, the end of follow-up, from the protocol.")
-    elif horizon is not None or life_intervals is not None:
-        raise Refusal("--horizon and --life-intervals belong to --task survival. Leave them out.")
-    if task == "classification" and (target_bound is not None or target_center is not None):
-        raise Refusal("--target-bound and --target-center belong to --task regression. Leave them out.")
-    if interval_target is not None and (task == "classification" or not intervals):
-        raise Refusal("--interval-target belongs to --task regression with --intervals. Leave it out.")
-    if task == "regression" and classes is not None:
-        raise Refusal("--classes belongs to --task classification. Leave it out.")
-
-    from .. import recipes as known
-    from ..estimators import SparseClassifier, SparseRegressor
-    from ..rows.bounds import read_bounds
-
-    known.get(recipe)  # refuses a name that is not known
-    read_bounds(feature_bound, row_norm, n_features)
-    shared = {
-        "epsilon": epsilon,
-        "delta": delta,
-        "row_norm": row_norm,
-        "feature_bound": feature_bound,
-        "recipe": set_fields(recipe, fields, auxiliary),
-        "loss": loss_option(loss),
-        "start": public_vector(start),
-        "fit_intercept": not no_intercept,
-        "intervals": "split" if intervals else None,
-        **others,
-    }
-    if task == "survival":
-        from ..estimators.survival import SparseSurvival
-
-        taken = {k: v for k, v in shared.items() if k in SparseSurvival().get_params() and k != "intervals"}
-        study: SparseLinear = SparseSurvival(horizon=horizon, intervals=life_intervals or 20, **taken)
-        return study
-    if task == "classification":
-        classifier: SparseLinear = SparseClassifier(classes=classes, **shared)
-        return classifier
-    regressor: SparseLinear = SparseRegressor(
-        target_bound=target_bound,
-        target_center=target_center or 0.0,
-        interval_target=interval_target or "mean",
-        **shared,
-    )
-    return regressor
+def _settings(hint: Any) -> dict[str, Any]:
+    """What click is told of a type, and further names that it gives to an option."""
+    if get_origin(hint) is Annotated:
+        kind, *extra = get_args(hint)
+        names = [each for each in extra if isinstance(each, str)]
+        types = [each for each in extra if isinstance(each, click.ParamType)]
+        return ({"type": types[0]} if types else _settings(kind)) | {"names": names}
+    if NoneType in get_args(hint):
+        return _settings(next(each for each in get_args(hint) if each is not NoneType))
+    if get_origin(hint) is tuple:
+        several = _settings(get_args(hint)[0])
+        return {**several, "multiple": True}
+    if get_origin(hint) is Literal:
+        return {"type": click.Choice(get_args(hint)), "names": []}
+    return {"is_flag": True, "names": []} if hint is bool else {"type": _KNOWN.get(hint, hint), "names": []}

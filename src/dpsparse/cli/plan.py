@@ -5,79 +5,35 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from .declared import apply, dictionary_option, encoded_shape
 from .exits import Refusal
-from .options import FILE, ShortHelp, json_option, make_estimator, model_options
+from .model import ModelOptions
+from .options import command
 from .output import check_file, echo, print_json, write_text, writing
 
 if TYPE_CHECKING:
     from ..report.planner import PlanSummary
 
 
-#: Options that `--help` shows.
-USUAL = (
-    "--n-rows",
-    "--n-features",
-    "--dictionary",
-    "--task",
-    "--epsilon",
-    "--sparsity",
-    "--row-norm",
-    "--feature-bound",
-    "--target-bound",
-    "--signal",
-    "--base-rate",
-    "--html",
-    "--details",
-    "--json",
+@command(
+    usual="n-rows n-features dictionary task epsilon sparsity row-norm feature-bound target-bound signal base-rate "
+    "html details json"
 )
-
-
-@click.command(cls=ShortHelp, usual=USUAL)
-@click.argument("data", type=FILE, required=False)
-@click.option(
-    "--n-rows", type=int, required=True, help="Public number of rows; of persons, if a --dictionary has a unit."
-)
-@click.option("--n-features", type=int, help="Public number of features; a --dictionary says it.")
-@click.option("--sparse", is_flag=True, help="The plan is for sparse rows; DATA or a --dictionary says it, too.")
-@dictionary_option
-@model_options
-@click.option("--signal", type=float, help="Part of a constant predictor's error that the best linear model removes.")
-@click.option(
-    "--feature-scale", type=float, help="Standard deviation of a typical feature. Default: it fills most of its bounds."
-)
-@click.option(
-    "--base-rate", type=float, help="Classification: share of the rarer class. Default: a --dictionary's base_rate."
-)
-@click.option(
-    "--half-width", type=float, help="With --intervals: also say how many rows an interval of this half-width takes."
-)
-@click.option("--plot", type=FILE, help="Draw the expected error against epsilon to this file.")
-@click.option(
-    "--html",
-    "page",
-    type=FILE,
-    help="Write a page on which epsilon, rows and coefficients can be moved; it needs no server and no network.",
-)
-@click.option("--details", is_flag=True, help="Also every query with its noise, all settings, and further errors.")
-@json_option
 def plan(
-    data: Path | None,
+    data: Path | None = None,
+    *,
     n_rows: int,
-    n_features: int | None,
-    sparse: bool,
-    dictionary_file: Path | None,
-    signal: float | None,
-    feature_scale: float | None,
-    base_rate: float | None,
-    half_width: float | None,
-    plot: Path | None,
-    page: Path | None,
-    details: bool,
-    as_json: bool,
-    **options: Any,
+    n_features: int | None = None,
+    sparse: bool = False,
+    dictionary: Path | None = None,
+    model: ModelOptions,
+    signal: float | None = None,
+    feature_scale: float | None = None,
+    base_rate: float | None = None,
+    half_width: float | None = None,
+    plot: Path | None = None,
+    html: Path | None = None,
+    details: bool = False,
+    json_: bool = False,
 ) -> None:
     """Print what a fit would cost and what to expect of it, before any data is read.
 
@@ -98,45 +54,73 @@ def plan(
           --task classification --row-norm 1 --classes 0,1
       dpsparse plan --n-rows 20000 --n-features 200 --task regression --sparsity 8 \\
           --feature-bound 1 --target-bound 4 --intervals --half-width 0.05
+
+    Parameters
+    ----------
+    n_rows
+        Public number of rows; of persons, if a --dictionary has a unit.
+    n_features
+        Public number of features; a --dictionary says it.
+    sparse
+        The plan is for sparse rows; DATA or a --dictionary says it, too.
+    signal
+        Part of a constant predictor's error that the best linear model removes.
+    feature_scale
+        Standard deviation of a typical feature. Default: it fills most of its bounds.
+    base_rate
+        Classification: share of the rarer class. Default: a --dictionary's base_rate.
+    half_width
+        With --intervals: also say how many rows an interval of this half-width takes.
+    plot
+        Draw the expected error against epsilon to this file.
+    html
+        Write a page on which epsilon, rows and coefficients can be moved; it needs no server and no network.
+    details
+        Also every query with its noise, all settings, and further errors.
     """
-    for file, option in ((plot, "--plot"), (page, "--html")):
+    from ..core.checks import PERSON
+
+    for file, option in ((plot, "--plot"), (html, "--html")):
         if file is not None:
-            check_file(file, option=option, inputs=[] if dictionary_file is None else [dictionary_file])
-    dictionary = apply(dictionary_file, options)
-    if dictionary is not None:
-        if n_features is not None or sparse:
-            given = "--n-features" if n_features is not None else "--sparse"
-            raise Refusal(f"the dictionary says which columns there are, and how they are encoded. Leave {given} out.")
-        n_features, sparse = encoded_shape(dictionary)
-    elif n_features is None:
-        raise Refusal("Missing option '--n-features'. A --dictionary says it, too.")
-    elif data is not None:
-        sparse = _sparse_file(data, sparse)
-    known: dict[str, Any] = {"signal": signal, "feature_scale": feature_scale, "base_rate": base_rate}
-    if base_rate is None and dictionary is not None and dictionary.target is not None:
-        known["base_rate"] = dictionary.target.base_rate
-    width = 1 if dictionary is None else n_features
-    if options["task"] == "survival":
+            check_file(file, option=option, inputs=[] if dictionary is None else [dictionary])
+    options, described = model.described(dictionary)
+    if described is None:
+        if n_features is None:
+            raise Refusal("Missing option '--n-features'. A --dictionary says it, too.")
+        sparse = sparse if data is None else _sparse_file(data, sparse)
+    elif n_features is not None or sparse:
+        given = "--n-features" if n_features is not None else "--sparse"
+        raise Refusal(f"the dictionary says which columns there are, and how they are encoded. Leave {given} out.")
+    else:
+        from ..io.dictionary import TableEncoder
+
+        encoder = TableEncoder(described)
+        n_features, sparse = int(encoder.output_bounds().lower.size), encoder.output_sparse()
+    if options.survival:
         raise Refusal(
             "survival fits are not planned yet: there is no forecast for them. dpsparse fit plans and prices one "
             "before it reads a row."
         )
-    model = make_estimator(n_rows=n_rows, n_features=width, **options)
-    if dictionary is not None and dictionary.unit is not None:
-        from ..core.checks import PERSON
-
-        model.set_params(unit=PERSON)
-    found = model.plan(n_rows=n_rows, n_features=n_features, sparse=sparse, **known)
+    fitted = options.estimator(n_rows=n_rows, n_features=1 if described is None else n_features)
+    rate: object = base_rate
+    if described is not None:
+        if described.unit is not None:
+            fitted.set_params(unit=PERSON)
+        if rate is None and described.target is not None:
+            rate = described.target.base_rate
+    known: dict[str, Any] = {"signal": signal, "feature_scale": feature_scale, "base_rate": rate}
+    shape: dict[str, Any] = {"n_rows": n_rows, "n_features": n_features, "sparse": sparse}
+    found = fitted.plan(**shape, **known)
     if plot is not None:
         with writing(plot, option="--plot"):
             found.plot(plot)
-    if page is not None:
+    if html is not None:
         from ..report.plan_page import plan_page
 
-        with writing(page, option="--html"):
-            write_text(page, plan_page(model, n_rows=n_rows, n_features=n_features, sparse=sparse, known=known))
+        with writing(html, option="--html"):
+            write_text(html, plan_page(fitted, **shape, known=known))
     needed = {} if half_width is None else {"rows_for_half_width": _rows(found, half_width)}
-    if as_json:
+    if json_:
         print_json({**found.to_dict(), **needed})
         return
     echo(found if details else found.brief())

@@ -7,22 +7,9 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from .beside import columns_applied, read_named
-from .declared import encode, read_dictionary
 from .exits import Refusal
-from .inputs import (
-    csv_form,
-    csv_options,
-    has_samples,
-    input_kind,
-    open_input,
-    read_input,
-    sample_options,
-    stays_in_files,
-)
-from .options import FILE, json_option, zero_based_option
+from .inputs import DataFile, FormOptions, read_dictionary
+from .options import command
 from .output import check_file, echo, print_json, progress, write_text
 
 if TYPE_CHECKING:
@@ -33,39 +20,19 @@ if TYPE_CHECKING:
     from ..io.dictionary import Dictionary
 
 
-@click.command()
-@click.argument("model", type=FILE)
-@click.argument("data", type=FILE)
-@click.option("--proba", is_flag=True, help="Probabilities of the classes instead of classes.")
-@click.option("--times", help="Survival: times such as 1,5 for probabilities of no event until then. Default: risks.")
-@click.option("--offset", help="Column of offsets, of a model that was fitted with some.")
-@click.option("--exposure", help="Column of exposures, of a model that was fitted with some.")
-@zero_based_option
-@click.option(
-    "--dictionary",
-    "dictionary_file",
-    type=FILE,
-    help="Data dictionary of a model that was fitted on encoded rows; models of dpsparse fit --dictionary keep theirs.",
-)
-@csv_options
-@sample_options
-@click.option("--out", type=FILE, help="Write a CSV file instead of printing.")
-@json_option
+@command()
 def predict(
     model: Path,
     data: Path,
-    proba: bool,
-    times: str | None,
-    offset: str | None,
-    exposure: str | None,
-    zero_based: bool,
-    dictionary_file: Path | None,
-    delimiter: str | None,
-    encoding: str | None,
-    covariates: str | None,
-    fill: float | None,
-    out: Path | None,
-    as_json: bool,
+    *,
+    proba: bool = False,
+    times: str | None = None,
+    offset: str | None = None,
+    exposure: str | None = None,
+    dictionary: Path | None = None,
+    form: FormOptions,
+    out: Path | None = None,
+    json_: bool = False,
 ) -> None:
     """Predict with the saved MODEL for each row of DATA, in order.
 
@@ -75,51 +42,72 @@ def predict(
     Examples:
       dpsparse predict model.json patients.csv
       dpsparse predict model.json patients.parquet --proba --out risk.csv
-    """
-    from ..estimators.summary import linear_of
 
+    Parameters
+    ----------
+    proba
+        Probabilities of the classes instead of classes.
+    times
+        Survival: times such as 1,5 for probabilities of no event until then. Default: risks.
+    offset
+        Column of offsets, of a model that was fitted with some.
+    exposure
+        Column of exposures, of a model that was fitted with some.
+    dictionary
+        Data dictionary of a model that was fitted on encoded rows; models of dpsparse fit --dictionary keep theirs.
+    out
+        Write a CSV file instead of printing.
+    """
     if out is not None:
-        check_file(out, inputs=[file for file in (model, data, dictionary_file) if file is not None])
-    csv_file = csv_form(delimiter, encoding)
+        check_file(out, inputs=[file for file in (model, data, dictionary) if file is not None])
     fitted = load_model(model, survival=True)
     at = _times(times, fitted)
     if proba and "classes_" not in vars(fitted):
         raise Refusal("--proba needs a classifier, but the model is a regressor. Leave --proba out.")
-    # rows are aligned to the names here, and handed over as a plain array
-    names = fitted.__dict__.pop("feature_names_in_", None)
-    linear_of(fitted).__dict__.pop("feature_names_in_", None)  # a survival model holds another model
-    dictionary = vars(fitted).get("dictionary_")
-    if dictionary_file is not None:
-        dictionary = _given(read_dictionary(dictionary_file), dictionary, fitted.n_features_in_)
-    columns = names.tolist() if names is not None and input_kind(data) in ("CSV", "Parquet") else None
-    with progress(as_json) as visible:
+    with progress(json_) as visible:
+        table = DataFile(data, form, visible)
+        described = vars(fitted).get("dictionary_")
         if dictionary is not None:
-            X = encode(data, dictionary, visible, target=False, csv=csv_file).X
-        else:
-            form = {"n_features": fitted.n_features_in_, "columns": columns, "zero_based": zero_based, "csv": csv_file}
-            if has_samples(data):
-                form |= {"covariates": covariates, "fill": fill}
-            X = open_input(data, visible, **form) if stays_in_files(data, None) else read_input(data, visible, **form).X
+            described = _given(read_dictionary(dictionary), described, fitted.n_features_in_)
+        X = _rows(fitted, table, described, form)
     if at is not None:
         values = fitted.predict_survival(X, at) if at else fitted.predict_risk(X)
         header = [f"survival_{t:g}" for t in at] or ["risk"]
     else:
-        named = {"offset": offset, "exposure": exposure}
-        given = read_named(data, columns_applied(named, dictionary, data, csv_file), visible, csv_file)
+        given = table.beside(table.offsets({"offset": offset, "exposure": exposure}, described))
         values = fitted.predict_proba(X, **given) if proba else fitted.predict(X, **given)
         header = [f"probability_{c}" for c in fitted.classes_.tolist()] if proba else ["prediction"]
     del X
     if out is not None:
         write_text(out, _as_csv(header, values))
-        if as_json:
-            print_json({"out": out, "columns": header, "rows": len(values)})
-        else:
-            echo(f"Saved: {out}")
-    elif as_json:
+        saved = {"out": out, "columns": header, "rows": len(values)}
+        print_json(saved) if json_ else echo(f"Saved: {out}")
+    elif json_:
         classes = {"classes": fitted.classes_.tolist()} if proba else {}
         print_json({**classes, ("probabilities" if proba else "predictions"): values.tolist()})
     else:
         echo(_as_csv(header, values), nl=False)
+
+
+def _rows(fitted: SparseLinear, table: DataFile, dictionary: Dictionary | None, form: FormOptions) -> object:
+    """The rows as the model takes them."""
+    columns = columns_of(fitted, table)
+    if dictionary is not None:
+        return table.encoded(dictionary, target=False).X
+    width = fitted.n_features_in_
+    if table.has_samples:
+        return table.open(n_features=width, columns=columns, zero_based=form.zero_based, **form.samples)
+    options = {"n_features": width, "columns": columns, "zero_based": form.zero_based}
+    return table.open(**options) if table.stays_in_files(None) else table.read(**options).X
+
+
+def columns_of(fitted: SparseLinear, table: DataFile) -> list[str] | None:
+    """The columns of a table that a model takes; it forgets their names, since rows come as a plain array."""
+    from ..estimators.summary import linear_of
+
+    names = fitted.__dict__.pop("feature_names_in_", None)
+    linear_of(fitted).__dict__.pop("feature_names_in_", None)  # a survival model holds another model
+    return names.tolist() if names is not None and table.named else None
 
 
 def _times(given: str | None, fitted: SparseLinear) -> list[float] | None:

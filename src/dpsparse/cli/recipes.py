@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import fields
 from textwrap import fill
-
-import click
+from typing import TYPE_CHECKING
 
 from .exits import Refusal
 from .fit import tell
-from .options import json_option
+from .options import command, parameters_in
 from .output import echo, print_json
 from .settings import default_of, theory_constants, types_of
+
+if TYPE_CHECKING:
+    from ..recipes import Recipe
 
 #: The usual choice, and what it picks from.
 PICKED = ("auto", "tables", "select_polish", "dual_averaging")
@@ -36,12 +38,10 @@ def _list(lines: dict[str, str]) -> None:
             echo(f"  {one:{width - 2}s}  {same.strip() or lines[one]}")
 
 
-@click.command()
-@click.argument("name", required=False)
-@click.option("--from-theory", "theory", is_flag=True, help="The settings of its theorem for CONSTANTS, NAME=VALUE.")
-@click.argument("constants", nargs=-1, metavar="[CONSTANTS]...")
-@json_option
-def recipes(name: str | None, theory: bool, constants: tuple[str, ...], as_json: bool) -> None:
+@command()
+def recipes(
+    name: str | None = None, constants: tuple[str, ...] = (), *, from_theory: bool = False, json_: bool = False
+) -> None:
     """List the recipes, or describe the recipe NAME.
 
     A description says what it does, its fields for --set with types and defaults, and its papers.
@@ -55,48 +55,51 @@ def recipes(name: str | None, theory: bool, constants: tuple[str, ...], as_json:
       dpsparse recipes dp_gcd
       dpsparse recipes dp_sgd --from-theory n_rows=10000 n_features=50 epsilon=1 delta=1e-6 lipschitz=2 radius=3
       dpsparse fit trial.csv --recipe dp_gcd --set rule=gs-q --set steps=20 ...
+
+    Parameters
+    ----------
+    constants : [CONSTANTS]...
+    from_theory
+        The settings of its theorem for CONSTANTS, NAME=VALUE.
     """
     from .. import recipes as known
 
-    if constants and not theory:
+    if constants and not from_theory:
         raise Refusal(f"{constants[0]} is a constant of a theorem. Ask for its settings: --from-theory.")
-    if theory:
+    if from_theory:
         if name is None:
             raise Refusal("--from-theory prints the settings of a recipe. Name one: dpsparse recipes lists them.")
-        _print_theory(name, constants, as_json)
+        _print_theory(name, constants, json_)
         return
     if name is None:
         lines = {one: plain_words(known.describe(one).splitlines()[0]) for one in known.names()}
-        if as_json:
-            print_json({"recipes": lines})
-            return
-        _list(lines)
+        print_json({"recipes": lines}) if json_ else _list(lines)
         return
-    kind = known.get(name)
-    table = [
-        {
-            "field": field.name,
+    _describe(known.get(name), known.describe(name), json_)
+
+
+def _describe(kind: type[Recipe], text: str, as_json: bool) -> None:
+    """Print what a recipe does, its fields and its papers."""
+    table = {
+        field.name: {
             "type": " or ".join("none" if one is type(None) else one.__name__ for one in types_of(kind, field)),
             "default": default_of(field),
         }
         for field in fields(kind)
-    ]
+    }
     if as_json:
-        print_json({"recipe": kind.name, "private": kind.private, "fields": table, "text": known.describe(name)})
+        listed = [{"field": name, **row} for name, row in table.items()]
+        print_json({"recipe": kind.name, "private": kind.private, "fields": listed, "text": text})
         return
-    text = known.describe(name)
+    about, cited = fields_in(text), papers_in(text)
     echo(f"{kind.name}: {first_paragraph(text)}")
     echo("\nFields for --set:" if table else "\nIt has no fields.")
-    about = fields_in(text)
-    for row in table:
-        echo(f"  {row['field']} ({row['type'] or 'only in Python'}), default {row['default']}")
-        if about.get(str(row["field"])):
-            echo(fill(about[str(row["field"])], 100, initial_indent="      ", subsequent_indent="      "))
-    cited = papers_in(text)
+    for name, row in table.items():
+        echo(f"  {name} ({row['type'] or 'only in Python'}), default {row['default']}")
+        if about.get(name):
+            echo(fill(about[name], 100, initial_indent="      ", subsequent_indent="      "))
     if cited:
-        echo("\nPapers:")
-    for paper in cited:
-        echo(f"  {paper}")
+        echo("\n".join(["\nPapers:", *(f"  {paper}" for paper in cited)]))
     if hasattr(kind, "from_theory"):
         echo(
             f"\nWith the settings of its theorem: --recipe {kind.name}@paper, and "
@@ -159,12 +162,8 @@ def first_paragraph(docstring: str) -> str:
 
 def fields_in(docstring: str) -> dict[str, str]:
     """What the section of parameters says about each, in plain words; empty where only formulas say it."""
-    found: dict[str, str] = {}
-    for name, text in re.findall(
-        r"(?m)^(\w+(?:, \w+)*) : .*\n((?:    .*\n?|\n(?=    ))*)", _section(docstring, "Parameters")
-    ):
-        found |= {one: plain_words(text) for one in name.split(", ")}
-    return found
+    listed = parameters_in(_section(docstring, "Parameters"))
+    return {name: plain_words(said) for name, (_, said) in listed.items()}
 
 
 def papers_in(docstring: str) -> tuple[str, ...]:

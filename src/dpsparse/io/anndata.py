@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..core.errors import DataError
 from ..rows.records import cut
 from .labels import Texts
-from .streams import PIECE_ENTRIES, Matrix, Piece, ReadOptions, RowStream
+from .tabular import PIECE_ENTRIES, Matrix, Piece, ReadOptions, RowStream
 
 #: Groups and arrays of HDF5, which have no types.
 Held = Any

@@ -45,7 +45,7 @@ from ..rows.lattice import BLOCK_ROWS
 from ..rows.narrow import TYPES, narrow
 from ..rows.records import cut
 from .labels import CODED, LabelCodes, TargetPart, Texts
-from .streams import LARGEST_WIDTH, Matrix
+from .tabular import LARGEST_WIDTH, Matrix
 
 MAGIC = b"dpsparse rows 1\n"
 END = b"rows end\n"
@@ -105,7 +105,7 @@ class BlockFile:
     names: tuple[str, ...] | None
     typed: bool
     labels: tuple[str, ...]
-    table: NDArray[Any]
+    table: NDArray[np.void]
     places: NDArray[np.int64]
     whole: BlockFile | None = None
 
@@ -213,7 +213,7 @@ def damaged(path: Path) -> NoReturn:
     )
 
 
-def _check_table(table: NDArray[Any], width: int, sparse: bool) -> None:
+def _check_table(table: NDArray[np.void], width: int, sparse: bool) -> None:
     rows, entries = table["rows"].astype(np.int64), table["entries"]
     _need(bool(np.all((rows >= 1) & (rows <= BLOCK_ROWS))))
     _need(bool(np.all(table["values"] < len(TYPES))))
@@ -225,13 +225,13 @@ def _check_table(table: NDArray[Any], width: int, sparse: bool) -> None:
     _need(bool(np.all(entries <= whole if sparse else entries == whole)))
 
 
-def _head_sizes(table: NDArray[Any]) -> NDArray[np.int64]:
+def _head_sizes(table: NDArray[np.void]) -> NDArray[np.int64]:
     sizes = np.array([kind.itemsize for kind in TYPES] + [0] * (256 - len(TYPES)), dtype=np.int64)
     sizes[CODED] = 4
     return np.asarray(aligned(sizes[table["targets"]] * table["rows"].astype(np.int64)))
 
 
-def _body_sizes(table: NDArray[Any], sparse: bool) -> NDArray[np.int64]:
+def _body_sizes(table: NDArray[np.void], sparse: bool) -> NDArray[np.int64]:
     rows, entries = table["rows"].astype(np.int64), table["entries"].astype(np.int64)
     sizes = np.array([kind.itemsize for kind in TYPES], dtype=np.int64)
     values = aligned(sizes[table["values"]] * entries)
@@ -276,7 +276,7 @@ class BlockWriter:
         names: Sequence[str] | None = None,
         *,
         typed: bool = False,
-        classes: Sequence[Any] | None = None,
+        classes: Sequence[object] | None = None,
     ) -> None:
         self._file = file
         listed = None if names is None else list(names)
@@ -287,7 +287,7 @@ class BlockWriter:
         self._labels = LabelCodes(classes, typed=typed)
         file.write(MAGIC)
 
-    def add(self, X: Matrix, y: NDArray[Any] | Texts | None) -> None:
+    def add(self, X: Matrix, y: NDArray[np.generic] | Texts | None) -> None:
         """Append rows: CSR for a sparse file, an array for a dense one; targets as numbers, or labels as texts."""
         targets = None if y is None else self._labels.coded(y)
         if X.dtype not in TYPES:
@@ -302,10 +302,10 @@ class BlockWriter:
         for first, last in pairwise(edges):
             self._block(X[first:last], None if targets is None else targets[first:last])
 
-    def _block(self, x: Any, y: NDArray[Any] | None) -> None:
+    def _block(self, x: Any, y: NDArray[np.generic] | None) -> None:
         if not x.shape[0]:
             return
-        raw: NDArray[Any] = x.data if self._sparse else np.ascontiguousarray(x).reshape(-1)
+        raw: NDArray[np.generic] = x.data if self._sparse else np.ascontiguousarray(x).reshape(-1)
         values, kind = narrow(raw), ABSENT
         head = b""
         if y is not None:
@@ -332,7 +332,7 @@ class BlockWriter:
         self._file.flush()
 
 
-def padded(array: NDArray[Any]) -> bytes:
+def padded(array: NDArray[np.generic]) -> bytes:
     """The bytes of an array, up to the next 8-byte place."""
     content = array.tobytes()
     return content + bytes(aligned(len(content)) - len(content))

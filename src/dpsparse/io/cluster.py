@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,11 +25,11 @@ from ..rows.hosts import ClusterRows, clusters
 from ..rows.hosts.checksums import file_stamp
 from ..rows.hosts.cluster_rows import gather_arrays
 from ..rows.hosts.worker import RawPart, Rows
-from .columns import encoded_blocks, header
 from .dictionary import Dictionary, TableEncoder, Target
+from .files import encoded_blocks, header
 from .labels import TargetPart, joined_targets
-from .rows import FileRows, Paths, expand, files_kind, open_rows
-from .streams import ReadOptions
+from .rows import FileRows, Paths, expand, files_kind, open_files
+from .tabular import ReadOptions
 
 #: Parts of block files for each worker, so that all have work until the end.
 PARTS_PER_WORKER = 4
@@ -45,7 +44,7 @@ def open_cluster(
     n_features: int | None = None,
     columns: Sequence[str] | None = None,
     zero_based: bool = False,
-    classes: Sequence[Any] | None = None,
+    classes: Sequence[object] | None = None,
 ) -> ClusterRows:
     """Rows that stand on a cluster, or are read there, for `fit`, `PrivateScaler`, `PrivateSearch` and `private_score`.
 
@@ -124,7 +123,7 @@ def _open_files(paths: Paths, wanted: ReadOptions, cluster: object) -> ClusterRo
 
 def _cut(files: Sequence[Path], wanted: ReadOptions, count: int) -> list[FilePart]:
     """Blocks of all files in about `count` parts of about the same number of entries."""
-    sizes = [open_rows([path]).parts[0].table["entries"].astype(np.int64) for path in files]
+    sizes = [open_files([path], ReadOptions()).parts[0].table["entries"].astype(np.int64) for path in files]
     each = max(1, sum(int(size.sum()) for size in sizes) // max(1, count))
     parts = list[FilePart]()
     for path, size in zip(files, sizes, strict=True):
@@ -162,17 +161,7 @@ class FilePart:
     def read(self) -> Rows:
         """Open the file here."""
         wanted, stamp = self.wanted, file_stamp(self.path, self.blocks)
-        opened = open_rows(
-            [self.path],
-            wanted.target,
-            n_features=wanted.n_features,
-            columns=wanted.columns,
-            zero_based=wanted.zero_based,
-            classes=wanted.classes,
-            csv=wanted.csv,
-            covariates=wanted.covariates,  # type: ignore[arg-type]
-            fill=wanted.fill,
-        )
+        opened = open_files([self.path], wanted)
         if self.blocks is not None:
             opened = FileRows((opened.parts[0].some(*self.blocks),))
         [file] = opened.parts

@@ -11,6 +11,11 @@ not exist. Exceptions: what is learned from the records (labels that are not dec
 columns of an svmlight file), and a quote in a CSV file that is never closed (see `tabular`). Only
 ordinary files are opened, and no file makes a reader take more memory than a small multiple of
 `largest`.
+
+Tables with a data dictionary are read as they stand: `header` reads the first line of a CSV file, or the
+schema of a Parquet file, and nothing behind it; `blocks` hands on cells without looking at them. A line
+with another number of cells than the header has `UNREADABLE` in every column, which a dictionary counts
+as not understood.
 """
 
 from __future__ import annotations
@@ -19,8 +24,9 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,8 +36,33 @@ from ..core.errors import DataError
 from ..core.regular_files import open_regular
 from . import svmlight
 from .labels import TargetPart, Texts, joined_targets
-from .streams import KINDS, LARGEST_BYTES, LARGEST_WIDTH, NAMED, SAMPLES, STREAMS, Matrix, ReadOptions, RowStream
-from .tabular import PLAIN_CSV, CsvForm
+from .streams import KINDS, LARGEST_BYTES, NAMED, SAMPLES, STREAMS
+from .tabular import (
+    ANY_SIZE,
+    LARGEST_WIDTH,
+    PLAIN_CSV,
+    ROWS_AT_ONCE,
+    CsvForm,
+    Matrix,
+    ReadOptions,
+    RowStream,
+    csv_columns,
+    csv_header,
+    parquet_header,
+    refuse_other_delimiter,
+)
+
+if TYPE_CHECKING:
+    from ..rows.unread import UnreadCells
+    from .dictionary import TableEncoder, Target
+
+    Encoded = tuple[Any, Any, UnreadCells]
+
+#: Bytes of CSV that are parsed at once; an encoder sees single rows, so the result does not depend on it.
+CSV_BYTES = 2**23
+#: In place of each cell of a line that has another number of them than the header: no gap, and
+#: nothing that can be understood.
+UNREADABLE = "\ufffd"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,17 +148,17 @@ def read_table(
     if kind not in NAMED and columns is not None:
         raise DataError(f"{path}: {kind} files do not name their columns. Leave the columns' names out.")
     wanted = ReadOptions(target if kind in NAMED else None, n_features, columns, zero_based, whole=True, csv=csv)
-    with reading(path, kind), open_regular(path, largest, f"a {kind} file") as file:
+    with opened(path, kind, largest) as file:
         if kind == "npz" and sum(member.file_size for member in zipfile.ZipFile(file).infolist()) > largest:
             raise _too_large(path, largest)
         stream = STREAMS[kind](file, path, wanted)
         if n_features is not None and stream.n_features != n_features and (kind != "npy" or target is None):
-            raise _other_width(path, stream.n_features, n_features)
+            raise other_width(path, stream.n_features, n_features)
         X, targets = _below(stream, path, largest)
         if kind == "npy" and target is not None:
             X, y = _split(X, target, path)
             if n_features not in (None, X.shape[1]):
-                raise _other_width(path, X.shape[1], n_features)
+                raise other_width(path, X.shape[1], n_features)
             return Table(X, y)
         if kind not in NAMED:
             return Table(X, np.concatenate(targets) if targets else np.zeros(0) if kind == "svmlight" else None)
@@ -138,9 +169,9 @@ def read_table(
     return Table(X, y.astype(float) if meant == "numbers" else y, stream.names)
 
 
-def _below(stream: RowStream, path: Path, largest: int) -> tuple[Matrix, list[NDArray[Any] | Texts]]:
+def _below(stream: RowStream, path: Path, largest: int) -> tuple[Matrix, list[NDArray[np.generic] | Texts]]:
     """All rows of a stream, one below the other, and the pieces of their targets."""
-    rows, targets, size = list[Any](), list[NDArray[Any] | Texts](), 0
+    rows, targets, size = list[Any](), list[NDArray[np.generic] | Texts](), 0
     for X, y in stream.pieces:
         size += X.data.nbytes
         if size > largest:
@@ -162,7 +193,7 @@ def _below(stream: RowStream, path: Path, largest: int) -> tuple[Matrix, list[ND
     return sp.vstack([sp.csr_matrix((0, width)), *rows], format="csr"), targets
 
 
-def _split(X: Matrix, target: str, path: Path) -> tuple[Matrix, NDArray[Any]]:
+def _split(X: Matrix, target: str, path: Path) -> tuple[Matrix, NDArray[np.generic]]:
     """A table without the column of its target, which is named by its number, and that column."""
     if not target.isdigit() or int(target) >= X.shape[1] or X.shape[1] < 2:
         raise DataError(f"{path}: the target of an npy file is the number of its column, from 0 to {X.shape[1] - 1}.")
@@ -183,7 +214,15 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         ) from None
 
 
-def _other_width(path: Path, found: int, declared: int | None) -> DataError:
+@contextmanager
+def opened(path: Path, kind: str, largest: int = ANY_SIZE) -> Iterator[IO[bytes]]:
+    """An ordinary file of a kind, of at most `largest` bytes; whatever its parser says is one refusal."""
+    with reading(path, kind), open_regular(path, largest, f"a {kind} file") as file:
+        yield file
+
+
+def other_width(path: Path, found: int, declared: int | None) -> DataError:
+    """The refusal of a file with another number of features."""
     return DataError(f"{path} has {found} features, but {declared} were expected. Use data with the same columns.")
 
 
@@ -191,3 +230,73 @@ def _too_large(path: Path, largest: int) -> DataError:
     return DataError(
         f"{path} unpacks to more than {largest:,} bytes, which is not read. Use a smaller file, or raise the limit."
     )
+
+
+# ------------------------------------------------------------------------------------------------ columns by name
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    """An open file with named columns, and which kind it is."""
+    kind = KINDS.get(path.suffix.lower())
+    if kind not in NAMED:
+        known = [ending for ending, named in KINDS.items() if named in NAMED]
+        raise DataError(f"{path} was expected to be a table with named columns: {', '.join(known)}. Convert it first.")
+    with opened(path, kind) as file:
+        yield kind, file
+
+
+def header(path: str | Path, csv: CsvForm = PLAIN_CSV) -> list[str]:
+    """Names of the columns of a file. Cells are not read. `csv` says how a CSV file is written.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "table.csv")
+    ...     _ = file.write_text("age,sex\\n41,female\\n")
+    ...     header(file)
+    ['age', 'sex']
+    """
+    path = Path(path)
+    with _open(path) as (kind, file):
+        names = [name.strip() for name in csv_header(file, path, csv)] if kind == "CSV" else parquet_header(file)
+    if kind == "CSV":
+        refuse_other_delimiter(names, path)
+    return names
+
+
+def blocks(path: str | Path, columns: Sequence[str], csv: CsvForm = PLAIN_CSV) -> Iterator[Any]:
+    """Blocks of rows with these columns, in order: texts by their names for CSV, Arrow tables for Parquet."""
+    path = Path(path)
+    names = header(path, csv)
+    absent = [repr(name) for name in columns if name not in names]
+    if absent:
+        raise DataError(f"{path} has no column {', '.join(absent)}.")
+    with _open(path) as (kind, file):
+        if kind == "CSV":
+            yield from csv_columns(file, path, names, columns, CSV_BYTES, UNREADABLE, csv)
+            return
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        for batch in pq.ParquetFile(file).iter_batches(ROWS_AT_ONCE, columns=list(columns)):
+            yield pa.Table.from_batches([batch])
+
+
+def encoded_blocks(
+    path: str | Path, encoder: TableEncoder, target: Target | None, csv: CsvForm = PLAIN_CSV
+) -> Iterator[Encoded]:
+    """Rows of a file as a dictionary encodes them, their targets or None, and which cells were not understood.
+
+    The first block has no rows: a file may hold none.
+    """
+    own = [] if target is None else [target.column.name]
+    wanted = [*(column.name for column in encoder.dictionary_.features), *own]
+    for block in chain([dict.fromkeys(wanted, ())], blocks(path, wanted, csv)):
+        rows, y = encoder.transform(block), None
+        unread = rows.unread_cells
+        if target is not None:
+            y, foreign = target.read_checked(block)
+            unread = unread.with_column(target.column.name, foreign)
+        yield rows if sp.issparse(rows) else np.asarray(rows), y, unread

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from ..core.errors import DataError
 from ..core.regular_files import open_regular
 from ..rows.cells import cell_number
-from .streams import ANY_SIZE, PIECE_ENTRIES, Piece, ReadOptions, RowStream
+from .tabular import ANY_SIZE, PIECE_ENTRIES, Piece, ReadOptions, RowStream
 
 #: Bytes of a slab of samples, each genotype one byte.
 SLAB_BYTES = 2**25

@@ -56,12 +56,12 @@ class Texts(Sequence[str]):
         return self._coded[0]
 
     @property
-    def places(self) -> NDArray[Any]:
+    def places(self) -> NDArray[np.generic]:
         """For each cell, its text's place in `distinct`."""
         return self._coded[1]
 
     @cached_property
-    def _coded(self) -> tuple[list[str], NDArray[Any]]:
+    def _coded(self) -> tuple[list[str], NDArray[np.generic]]:
         if isinstance(self._cells, list):
             codes: dict[str, int] = {}
             places = [codes.setdefault(text, len(codes)) for text in self._cells]
@@ -118,7 +118,7 @@ class LabelCodes:
         Whether texts are declared as texts, so that they are never numbers.
     """
 
-    def __init__(self, classes: Sequence[Any] | None = None, *, typed: bool = False) -> None:
+    def __init__(self, classes: Sequence[object] | None = None, *, typed: bool = False) -> None:
         self._codes: dict[str, int] = {}
         self._classes = None if classes is None else frozenset(classes)
         self._as_text = classes is None or any(isinstance(label, str) for label in classes)
@@ -129,7 +129,7 @@ class LabelCodes:
         """The label of each code."""
         return list(self._codes)
 
-    def coded(self, y: NDArray[Any] | Texts) -> NDArray[Any]:
+    def coded(self, y: NDArray[np.generic] | Texts) -> NDArray[np.generic]:
         """Codes (32-bit integers) for texts; numbers as they are, and for texts that are too many to be labels."""
         if not isinstance(y, Texts):
             if y.dtype.kind not in "biuf":
@@ -164,16 +164,16 @@ class TargetPart:
         Whether texts are texts, whatever they look like.
     """
 
-    values: NDArray[Any]
+    values: NDArray[np.generic]
     texts: tuple[str, ...] | None
     typed: bool
 
     @classmethod
-    def of(cls, y: NDArray[Any] | Texts, typed: bool) -> TargetPart:
+    def of(cls, y: NDArray[np.generic] | Texts, typed: bool) -> TargetPart:
         """Targets as a stream gives them."""
         return cls(y.places, tuple(y.distinct), typed) if isinstance(y, Texts) else cls(y, None, typed)
 
-    def numbers(self) -> NDArray[Any]:
+    def numbers(self) -> NDArray[np.generic]:
         """As numbers; NaN for any other text. Python objects where floats would lose digits of a whole number."""
         if self.texts is None:
             return self.values
@@ -182,7 +182,7 @@ class TargetPart:
         return np.asarray(np.array(found, dtype=kind)[self.values])
 
 
-def joined_targets(parts: Sequence[TargetPart], meant: str, path: Path) -> NDArray[Any]:
+def joined_targets(parts: Sequence[TargetPart], meant: str, path: Path) -> NDArray[np.generic]:
     """Targets from their parts.
 
     Parameters
@@ -217,7 +217,7 @@ def joined_targets(parts: Sequence[TargetPart], meant: str, path: Path) -> NDArr
     return np.concatenate([meanings[[place[t] for t in part.texts or ()]][part.values] for part in parts])
 
 
-def _beyond_floats(whole: NDArray[Any]) -> bool:
+def _beyond_floats(whole: NDArray[np.generic]) -> bool:
     """Whether floats would lose digits of whole numbers."""
     return bool(whole.size) and max(int(whole.max()), -int(whole.min())) > ROUNDED_FROM
 

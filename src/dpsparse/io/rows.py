@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import IO, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,10 +23,10 @@ from ..rows.lattice import BLOCK_ROWS
 from ..rows.scratch import scratch_folder
 from ..rows.unread import UnreadCells
 from .block_file import BlockFile, BlockWriter
-from .files import reading
+from .files import opened, other_width
 from .labels import joined_targets
-from .streams import ANY_SIZE, KINDS, SAMPLES, STREAMS, Matrix, ReadOptions, RowStream
-from .tabular import LISTS, PLAIN_CSV, CsvForm, parquet_header
+from .streams import KINDS, SAMPLES, STREAMS
+from .tabular import ANY_SIZE, LISTS, PLAIN_CSV, CsvForm, Matrix, ReadOptions, RowStream, parquet_header
 
 #: The ending of block files.
 BLOCKS = ".dpsrows"
@@ -136,7 +136,7 @@ class FileRows:
             self._last[part, block] = self.parts[part].read(block)
         return self._last[part, block]
 
-    def targets(self, meant: str) -> NDArray[Any] | None:
+    def targets(self, meant: str) -> NDArray[np.generic] | None:
         """The target of each row: ``numbers``, ``texts``, or ``labels``, which may be either.
 
         None without them.
@@ -159,7 +159,7 @@ def open_rows(
     n_features: int | None = None,
     columns: Sequence[str] | None = None,
     zero_based: bool = False,
-    classes: Sequence[Any] | None = None,
+    classes: Sequence[object] | None = None,
     tell: Tell | None = None,
     csv: CsvForm = PLAIN_CSV,
     covariates: str | os.PathLike[str] | Sequence[str] | None = None,
@@ -213,25 +213,34 @@ def open_rows(
     ...     open_rows(file, "y")
     FileRows(dense, 2 features)
     """
-    files = expand(paths)
+    wanted = ReadOptions(target, n_features, columns, zero_based, classes, csv=csv, covariates=covariates, fill=fill)
+    return open_files(expand(paths), wanted, tell)
+
+
+def open_files(files: Sequence[Path], wanted: ReadOptions, tell: Tell | None = None) -> FileRows:
+    """The same of a list of files."""
     kind = files_kind(files)
-    if kind == "block":
-        if target not in (None, "y") or columns is not None:
-            raise DataError("block files hold their own target and columns. Leave the names out.")
-        opened = FileRows(tuple(_block_file(path) for path in files))
+    if kind != "block":
+        with _scratch() as file:
+            write_blocks(files, kind, wanted, file, tell)
+            found = FileRows((BlockFile.open(file, files[0]),))
+    elif wanted.target not in (None, "y") or wanted.columns is not None:
+        raise DataError("block files hold their own target and columns. Leave the names out.")
     else:
-        form = {"csv": csv, "covariates": covariates, "fill": fill}
-        wanted = ReadOptions(target, n_features, columns, zero_based, classes, **form)  # type: ignore[arg-type]
-        _refuse_beside(kind, wanted, files[0])
-        aside = tempfile.TemporaryFile(dir=scratch_folder())  # noqa: SIM115
-        try:
-            write_blocks(files, kind, wanted, aside, tell)
-        except BaseException:
-            aside.close()
-            raise
-        opened = FileRows((BlockFile.open(aside, files[0]),))
-    _refuse_differences(opened, files, n_features)
-    return opened
+        found = FileRows(tuple(_block_file(path) for path in files))
+    _refuse_differences(found, files, wanted.n_features)
+    return found
+
+
+@contextmanager
+def _scratch() -> Iterator[IO[bytes]]:
+    """A new file without a name, which is closed at once if anything fails."""
+    file = tempfile.TemporaryFile(dir=scratch_folder())  # noqa: SIM115
+    try:
+        yield file
+    except BaseException:
+        file.close()
+        raise
 
 
 def _refuse_beside(kind: str, wanted: ReadOptions, path: Path) -> None:
@@ -245,18 +254,14 @@ def _refuse_beside(kind: str, wanted: ReadOptions, path: Path) -> None:
 
 def spill(stream: RowStream, path: Path) -> FileRows:
     """Rows that a program makes piece by piece, in a file without a name. `path` is what messages name."""
-    aside = tempfile.TemporaryFile(dir=scratch_folder())  # noqa: SIM115
-    try:
-        writer = BlockWriter(aside, stream.n_features, stream.sparse, stream.names, typed=stream.typed)
+    with _scratch() as file:
+        writer = BlockWriter(file, stream.n_features, stream.sparse, stream.names, typed=stream.typed)
         for X, y in stream.pieces:
             with _disk_errors():
                 writer.add(X, y)
         with _disk_errors():
             writer.finish()
-    except BaseException:
-        aside.close()
-        raise
-    return FileRows((BlockFile.open(aside, path),))
+        return FileRows((BlockFile.open(file, path),))
 
 
 def write_blocks(
@@ -268,11 +273,12 @@ def write_blocks(
     place: Path | None = None,
 ) -> None:
     """Write the rows of files of another kind as blocks; `place` names the file, where it is no scratch file."""
+    _refuse_beside(kind, wanted, files[0])
     total, done = sum(path.stat().st_size for path in files if path.is_file()) or 1, 0
     writer: BlockWriter | None = None
     like: RowStream | None = None
     for path in files:
-        with reading(path, kind), open_regular(path, ANY_SIZE, f"a {kind} file") as file:
+        with opened(path, kind) as file:
             stream = STREAMS[kind](file, path, wanted)
             if writer is None or like is None:
                 like = stream
@@ -299,7 +305,7 @@ def convert(
     n_features: int | None = None,
     columns: Sequence[str] | None = None,
     zero_based: bool = False,
-    classes: Sequence[Any] | None = None,
+    classes: Sequence[object] | None = None,
     tell: Tell | None = None,
     csv: CsvForm = PLAIN_CSV,
     covariates: str | os.PathLike[str] | Sequence[str] | None = None,
@@ -326,9 +332,9 @@ def convert(
     if any(same_file(out, path) for path in files):
         raise DataError(f"{out} is one of the files that are read. Choose another name.")
     with open_whole(out, 0o600) as file:
-        form = {"csv": csv, "covariates": covariates, "fill": fill}
-        wanted = ReadOptions(target, n_features, columns, zero_based, classes, **form)  # type: ignore[arg-type]
-        _refuse_beside(kind, wanted, files[0])
+        wanted = ReadOptions(
+            target, n_features, columns, zero_based, classes, csv=csv, covariates=covariates, fill=fill
+        )
         write_blocks(files, kind, wanted, file, tell, out)
 
 
@@ -355,7 +361,7 @@ def holds_sparse(paths: Paths) -> bool:
         return _block_file(first).sparse
     if kind not in ("npz", "Parquet", "AnnData"):
         return kind == "svmlight"
-    with reading(first, kind), open_regular(first, ANY_SIZE, f"a {kind} file") as file:
+    with opened(first, kind) as file:
         if kind == "AnnData":
             from .anndata import holds_sparse_genes
 
@@ -393,9 +399,7 @@ def _refuse_differences(rows: FileRows, files: Sequence[Path], n_features: int |
         if (part.n_features, part.sparse, part.names) != (first.n_features, first.sparse, first.names):
             raise DataError(f"{part.path} has other columns than {first.path}. Use files with the same columns.")
     if n_features is not None and rows.shape[1] != n_features:
-        raise DataError(
-            f"{files[0]} has {rows.shape[1]} features, but {n_features} were expected. Use data with the same columns."
-        )
+        raise other_width(files[0], rows.shape[1], n_features)
 
 
 @contextmanager
@@ -410,7 +414,6 @@ def _disk_errors(place: Path | None = None) -> Iterator[None]:
                 "another place."
             ) from None
         raise DiskFullError(
-            f"rows could not be written to a scratch file in {scratch_folder()}: there is no space. Free some, or "
-            "name another folder in the environment "
-            "variable TMPDIR."
+            f"rows could not be written to a scratch file in {scratch_folder()}: there is no space. Free some, or name "
+            "another folder in the environment variable TMPDIR."
         ) from None

@@ -15,11 +15,10 @@ from __future__ import annotations
 import importlib
 import math
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,138 +28,10 @@ from ..core.errors import DataError
 from ..core.regular_files import open_regular
 from ..rows.records import cut
 from . import svmlight
-from .labels import Texts
-from .tabular import (
-    CSV_BLOCK,
-    LISTS,
-    PLAIN_CSV,
-    CsvForm,
-    csv_columns,
-    csv_header,
-    features_of,
-    is_pair_of_lists,
-    is_text_type,
-    list_rows,
-    matrix_of,
-    parquet_header,
-    refuse_other_delimiter,
-    refuse_text,
-    target_column,
-    values_of,
-)
-
-#: Files of any size are opened where they are never read as a whole.
-ANY_SIZE = 2**63 - 1
-#: Numbers that a piece of rows holds, about.
-PIECE_ENTRIES = 2**20
-#: Least bytes of CSV that are parsed at once: what a cache holds.
-LEAST_CSV_BLOCK = 2**20
+from .tabular import LARGEST_WIDTH, PIECE_ENTRIES, Piece, ReadOptions, RowStream, csv_stream, parquet_stream
 
 #: Files that have, or unpack to, more bytes are not read unless the caller says so.
 LARGEST_BYTES = 2**32
-#: More columns than this are not read from a file that does not say how many it has.
-LARGEST_WIDTH = 2**27
-
-#: Rows of a file.
-Matrix: TypeAlias = NDArray[Any] | sp.csr_matrix
-Target = NDArray[Any] | Texts | None
-Piece = tuple[Matrix, Target]
-
-
-@dataclass(frozen=True)
-class ReadOptions:
-    """What is taken of files; see `dpsparse.readers.open_rows`.
-
-    With `whole`, rows are read into memory at once: arrays may be stored by columns, and a width
-    may be learned from svmlight files.
-    """
-
-    target: str | None = None
-    n_features: int | None = None
-    columns: Sequence[str] | None = None
-    zero_based: bool = False
-    classes: Sequence[Any] | None = None
-    whole: bool = False
-    csv: CsvForm = PLAIN_CSV
-    covariates: object = None
-    fill: float | None = None
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class RowStream:
-    """Rows of one file, to be read once.
-
-    Attributes
-    ----------
-    n_features : int
-    sparse : bool
-    names : tuple of str or None
-    typed : bool
-        Whether labels are declared as texts.
-    pieces : iterator of (rows, targets)
-    """
-
-    n_features: int
-    sparse: bool
-    names: tuple[str, ...] | None
-    typed: bool
-    pieces: Iterator[Piece]
-
-
-def csv_stream(file: IO[bytes], path: Path, wanted: ReadOptions) -> RowStream:
-    """CSV; a cell that is no number is NaN, and a line with another number of cells than the header has gaps."""
-    names = csv_header(file, path, wanted.csv)
-    refuse_other_delimiter(names, path)
-    features = features_of(names, wanted.target, wanted.columns, path)
-    file.seek(0)
-    read = [*features, *([] if wanted.target is None else [wanted.target])]
-    size = min(max(LEAST_CSV_BLOCK, 64 * sum(map(len, names))), CSV_BLOCK)
-
-    def pieces() -> Iterator[Piece]:
-        for cells in csv_columns(file, path, names, read, size, form=wanted.csv):
-            columns = (cells[name].numbers() for name in features)
-            X = matrix_of(columns, len(cells[features[0]]), len(features))
-            yield X, None if wanted.target is None else cells[wanted.target]
-
-    return RowStream(len(features), False, tuple(features), False, pieces())
-
-
-def parquet_stream(file: IO[bytes], path: Path, wanted: ReadOptions) -> RowStream:
-    """Parquet by pyarrow: columns of numbers, or one column of lists of column numbers and one of lists of values."""
-    names = parquet_header(file)
-    import pyarrow.parquet as pq
-
-    features = features_of(names, wanted.target, wanted.columns, path)
-    file.seek(0)
-    parts = pq.ParquetFile(file)
-    schema = parts.schema_arrow
-    if wanted.columns is None and set(LISTS) <= set(features):
-        features = list(LISTS)
-    lists = is_pair_of_lists([schema.field(name).type for name in features])
-    if lists and wanted.n_features is None:
-        raise DataError(
-            f"{path} holds lists of columns, which do not say how many features there are, and the "
-            "largest that occurs is private. Declare "
-            "n_features."
-        )
-    if not lists:
-        refuse_text(schema, features, path)
-    width = wanted.n_features if lists and wanted.n_features is not None else len(features)
-    if width > LARGEST_WIDTH:
-        raise DataError(f"{path}: at most {LARGEST_WIDTH:,} features are read.")
-    typed = wanted.target is not None and is_text_type(schema.field(wanted.target).type)
-
-    def pieces() -> Iterator[Piece]:
-        count = max(1, PIECE_ENTRIES // (64 if lists else len(features)))
-        columns = [*features, *([] if wanted.target is None else [wanted.target])]
-        for batch in parts.iter_batches(count, columns=columns):
-            if lists:
-                X: Matrix = list_rows(batch, features, width)
-            else:
-                X = matrix_of((values_of(batch[name]) for name in features), batch.num_rows, width)
-            yield X, None if wanted.target is None else target_column(batch[wanted.target], wanted.target, path)
-
-    return RowStream(width, lists, None if lists else tuple(features), typed, pieces())
 
 
 def svmlight_stream(file: IO[bytes], path: Path, wanted: ReadOptions) -> RowStream:
@@ -213,13 +84,13 @@ class _Array:
         if self._by_columns and not whole:
             raise DataError(f"{path} stores its array column by column. Store it row by row: numpy.ascontiguousarray.")
 
-    def stream(self, y: NDArray[Any] | None) -> RowStream:
+    def stream(self, y: NDArray[np.generic] | None) -> RowStream:
         """Its rows, with these targets."""
         if y is not None and y.shape != (self.shape[0],):
             raise _no_table(self._path)
         return RowStream(self.shape[1], False, None, y is not None and y.dtype.kind == "U", self._pieces(y))
 
-    def _pieces(self, y: NDArray[Any] | None) -> Iterator[Piece]:
+    def _pieces(self, y: NDArray[np.generic] | None) -> Iterator[Piece]:
         rows, width = self.shape
         count = rows if self._by_columns else max(1, PIECE_ENTRIES // width)
         for first in range(0, max(rows, 1), max(count, 1)):
@@ -234,7 +105,7 @@ def _no_table(path: Path) -> DataError:
 
 
 def _csr_pieces(
-    archive: zipfile.ZipFile, path: Path, width: int, ends: NDArray[np.int64], y: NDArray[Any] | None
+    archive: zipfile.ZipFile, path: Path, width: int, ends: NDArray[np.int64], y: NDArray[np.generic] | None
 ) -> Iterator[Piece]:
     with archive.open("data.npy") as data, archive.open("indices.npy") as indices:
         kinds = [_array_header(member, path) for member in (data, indices)]
@@ -253,7 +124,7 @@ def _csr_pieces(
             yield X, None if y is None else y[first:last]
 
 
-def _array_header(file: IO[bytes], path: Path) -> tuple[tuple[int, ...], np.dtype[Any], bool]:
+def _array_header(file: IO[bytes], path: Path) -> tuple[tuple[int, ...], np.dtype[np.generic], bool]:
     """Shape and type of an array, and whether it is stored by columns; refuses what is no array of numbers or texts."""
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
@@ -265,14 +136,14 @@ def _array_header(file: IO[bytes], path: Path) -> tuple[tuple[int, ...], np.dtyp
     return tuple(int(n) for n in shape), kind, by_columns and len(shape) > 1
 
 
-def _read(file: IO[bytes], path: Path, count: int, kind: np.dtype[Any]) -> NDArray[Any]:
+def _read(file: IO[bytes], path: Path, count: int, kind: np.dtype[np.generic]) -> NDArray[np.generic]:
     content = file.read(count * kind.itemsize)
     if len(content) != count * kind.itemsize:
         raise DataError(f"{path} holds an array that is shorter than it says. Write the file again.")
     return np.frombuffer(content, dtype=kind)
 
 
-def _whole(archive: zipfile.ZipFile, name: str, path: Path) -> NDArray[Any]:
+def _whole(archive: zipfile.ZipFile, name: str, path: Path) -> NDArray[np.generic]:
     with archive.open(f"{name}.npy") as member:
         shape, kind, _ = _array_header(member, path)
         size = archive.getinfo(f"{name}.npy").file_size
@@ -281,7 +152,7 @@ def _whole(archive: zipfile.ZipFile, name: str, path: Path) -> NDArray[Any]:
         return _read(member, path, math.prod(shape), kind).reshape(shape)
 
 
-def _vector(path: Path, rows: int) -> NDArray[Any]:
+def _vector(path: Path, rows: int) -> NDArray[np.generic]:
     """Targets of a table in a file of their own."""
     with open_regular(path, LARGEST_BYTES, "an npy file with one target for each row") as file:
         shape, kind, _ = _array_header(file, path)

@@ -23,13 +23,16 @@ import math
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..core.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 #: Bytes that are parsed at once, and the longest line that is read.
 PIECE = 2**22
@@ -154,7 +157,7 @@ def _fast(text: bytes, first: int, width: int) -> Piece | None:
     return _rows(columns, values, counts, y, first, width)
 
 
-def _column(text: NDArray[np.uint8], kinds: dict[str, Any]) -> Any:
+def _column(text: NDArray[np.uint8], kinds: dict[str, pa.DataType]) -> pa.Table:
     """Lines of numbers, one or two in each, by pyarrow; empty lines are nothing."""
     import pyarrow as pa
     from pyarrow import csv

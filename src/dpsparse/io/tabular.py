@@ -31,7 +31,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,6 +41,9 @@ from ..core.errors import DataError
 from ..core.private_files import PLAIN
 from ..rows.cells import GAPS, ROUNDED_FROM, cell_number
 from .labels import Texts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 #: Bytes that pyarrow parses at once, and the longest line, and cell, that is read.
 CSV_BLOCK = 2**25
@@ -58,6 +61,22 @@ LISTS = ("indices", "values")
 PREAD = getattr(os, "pread", None)
 #: Columns that are put into a table together.
 COLUMNS_AT_ONCE = 64
+#: Files of any size are opened where they are never read as a whole.
+ANY_SIZE = 2**63 - 1
+#: Numbers that a piece of rows holds, about.
+PIECE_ENTRIES = 2**20
+#: Least bytes of CSV that are parsed at once: what a cache holds.
+LEAST_CSV_BLOCK = 2**20
+#: More columns than this are not read from a file that does not say how many it has.
+LARGEST_WIDTH = 2**27
+
+#: Rows of a file, and some of them with their targets.
+Matrix: TypeAlias = NDArray[np.generic] | sp.csr_matrix
+Piece = tuple[Matrix, NDArray[np.generic] | Texts | None]
+
+
+#: What may stand between cells.
+DELIMITERS = (",", ";", "\t", "|")
 
 
 @dataclass(frozen=True)
@@ -100,10 +119,48 @@ class CsvForm:
         return "utf-8-sig" if self.encoding == "utf-8" else self.encoding
 
 
-#: What may stand between cells.
-DELIMITERS = (",", ";", "\t", "|")
 #: Commas and UTF-8.
 PLAIN_CSV = CsvForm()
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What is taken of files; see `dpsparse.readers.open_rows`.
+
+    With `whole`, rows are read into memory at once: arrays may be stored by columns, and a width
+    may be learned from svmlight files.
+    """
+
+    target: str | None = None
+    n_features: int | None = None
+    columns: Sequence[str] | None = None
+    zero_based: bool = False
+    classes: Sequence[object] | None = None
+    whole: bool = False
+    csv: CsvForm = PLAIN_CSV
+    covariates: object = None
+    fill: float | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RowStream:
+    """Rows of one file, to be read once.
+
+    Attributes
+    ----------
+    n_features : int
+    sparse : bool
+    names : tuple of str or None
+    typed : bool
+        Whether labels are declared as texts.
+    pieces : iterator of (rows, targets)
+    """
+
+    n_features: int
+    sparse: bool
+    names: tuple[str, ...] | None
+    typed: bool
+    pieces: Iterator[Piece]
 
 
 def csv_header(file: IO[bytes], path: Path, form: CsvForm = PLAIN_CSV) -> list[str]:
@@ -184,7 +241,7 @@ def _absent(path: Path, absent: Sequence[str], names: Sequence[str]) -> str:
     return f"{path} has {', '.join(named)}. Check the names: case matters."
 
 
-def refuse_text(schema: Any, features: Sequence[str], path: Path) -> None:
+def refuse_text(schema: pa.Schema, features: Sequence[str], path: Path) -> None:
     """Refuse columns that are declared as something else than numbers."""
     text = [name for name in features if not is_number_type(schema.field(name).type)]
     if text:
@@ -202,22 +259,15 @@ def matrix_of(columns: Iterator[NDArray[np.float64]], rows: int, width: int) -> 
 
 def text_in(path: Path, *columns: str) -> DataError:
     """The refusal of columns that are declared as something else than numbers: all of them at once."""
-    if len(columns) == 1:
-        named, verb = (
-            f"column {columns[0]!r} was",
-            "is declared as something else. Leave it out, or describe the columns in a data dictionary "
-            "(dpsparse dictionary new)",
-        )
-    else:
-        named = f"columns {', '.join(map(repr, columns))} were"
-        verb = (
-            "are declared as something else. Leave them out, or describe the columns in a data dictionary "
-            "(dpsparse dictionary new)"
-        )
-    return DataError(f"{path}: {named} expected to hold numbers, but {verb}.")
+    names, several = ", ".join(map(repr, columns)), len(columns) > 1
+    were, are, them = ("columns {} were", "are", "them") if several else ("column {} was", "is", "it")
+    return DataError(
+        f"{path}: {were.format(names)} expected to hold numbers, but {are} declared as something else. Leave {them} out, "
+        "or describe the columns in a data dictionary (dpsparse dictionary new)."
+    )
 
 
-def is_number_type(kind: object) -> bool:
+def is_number_type(kind: pa.DataType) -> bool:
     """Whether an Arrow type is one of numbers."""
     import pyarrow as pa
 
@@ -225,7 +275,7 @@ def is_number_type(kind: object) -> bool:
     return any(test(kind) for test in known)
 
 
-def is_text_type(kind: Any) -> bool:
+def is_text_type(kind: pa.DataType) -> bool:
     """Whether an Arrow type is one of texts, or of categories that are texts."""
     import pyarrow as pa
 
@@ -233,7 +283,7 @@ def is_text_type(kind: Any) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def values_of(column: Any) -> NDArray[np.float64]:
+def values_of(column: pa.Array) -> NDArray[np.float64]:
     """An Arrow array as floats, NaN where it has none; whole numbers beyond 2^53 are rounded."""
     import pyarrow as pa
 
@@ -242,7 +292,7 @@ def values_of(column: Any) -> NDArray[np.float64]:
     return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=float)
 
 
-def target_column(column: Any, name: str, path: Path) -> NDArray[Any] | Texts:
+def target_column(column: pa.Array, name: str, path: Path) -> NDArray[np.generic] | Texts:
     """The target of a Parquet file: numbers or texts, by its declared type."""
     import pyarrow as pa
 
@@ -261,7 +311,7 @@ def target_column(column: Any, name: str, path: Path) -> NDArray[Any] | Texts:
     return np.array([math.nan if v is None else v for v in column.to_pylist()], dtype=object) if rounded else found
 
 
-def is_pair_of_lists(kinds: Sequence[Any]) -> bool:
+def is_pair_of_lists(kinds: Sequence[pa.DataType]) -> bool:
     """Whether two columns are lists of whole numbers and lists of numbers, in this order."""
     import pyarrow as pa
 
@@ -274,7 +324,7 @@ def is_pair_of_lists(kinds: Sequence[Any]) -> bool:
     )
 
 
-def list_rows(batch: Any, names: Sequence[str], width: int) -> sp.csr_matrix:
+def list_rows(batch: pa.RecordBatch, names: Sequence[str], width: int) -> sp.csr_matrix:
     """Rows of a record batch with a column of lists of column numbers and one of lists of values."""
     places, values = (batch.column(batch.schema.get_field_index(name)) for name in names)
     counts = np.asarray(places.value_lengths().fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
@@ -360,6 +410,61 @@ def csv_columns(
         rows = islice((row for row in records if row), 1 + done, None)
         while some := [row if len(row) == len(names) else gaps for row in islice(rows, ROWS_AT_ONCE)]:
             yield {name: Texts([row[place] for row in some]) for name, place in zip(wanted, places, strict=True)}
+
+
+def csv_stream(file: IO[bytes], path: Path, wanted: ReadOptions) -> RowStream:
+    """CSV; a cell that is no number is NaN, and a line with another number of cells than the header has gaps."""
+    names = csv_header(file, path, wanted.csv)
+    refuse_other_delimiter(names, path)
+    features = features_of(names, wanted.target, wanted.columns, path)
+    file.seek(0)
+    read = [*features, *([] if wanted.target is None else [wanted.target])]
+    size = min(max(LEAST_CSV_BLOCK, 64 * sum(map(len, names))), CSV_BLOCK)
+
+    def pieces() -> Iterator[Piece]:
+        for cells in csv_columns(file, path, names, read, size, form=wanted.csv):
+            columns = (cells[name].numbers() for name in features)
+            X = matrix_of(columns, len(cells[features[0]]), len(features))
+            yield X, None if wanted.target is None else cells[wanted.target]
+
+    return RowStream(len(features), False, tuple(features), False, pieces())
+
+
+def parquet_stream(file: IO[bytes], path: Path, wanted: ReadOptions) -> RowStream:
+    """Parquet by pyarrow: columns of numbers, or one column of lists of column numbers and one of lists of values."""
+    names = parquet_header(file)
+    import pyarrow.parquet as pq
+
+    features = features_of(names, wanted.target, wanted.columns, path)
+    file.seek(0)
+    parts = pq.ParquetFile(file)
+    schema = parts.schema_arrow
+    if wanted.columns is None and set(LISTS) <= set(features):
+        features = list(LISTS)
+    lists = is_pair_of_lists([schema.field(name).type for name in features])
+    if lists and wanted.n_features is None:
+        raise DataError(
+            f"{path} holds lists of columns, which do not say how many features there are, and the largest that occurs "
+            "is private. Declare n_features."
+        )
+    if not lists:
+        refuse_text(schema, features, path)
+    width = wanted.n_features if lists and wanted.n_features is not None else len(features)
+    if width > LARGEST_WIDTH:
+        raise DataError(f"{path}: at most {LARGEST_WIDTH:,} features are read.")
+    typed = wanted.target is not None and is_text_type(schema.field(wanted.target).type)
+
+    def pieces() -> Iterator[Piece]:
+        count = max(1, PIECE_ENTRIES // (64 if lists else len(features)))
+        columns = [*features, *([] if wanted.target is None else [wanted.target])]
+        for batch in parts.iter_batches(count, columns=columns):
+            if lists:
+                X: Matrix = list_rows(batch, features, width)
+            else:
+                X = matrix_of((values_of(batch[name]) for name in features), batch.num_rows, width)
+            yield X, None if wanted.target is None else target_column(batch[wanted.target], wanted.target, path)
+
+    return RowStream(width, lists, None if lists else tuple(features), typed, pieces())
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Self
 from urllib.parse import unquote
 
 from ..core.errors import LedgerError
@@ -85,7 +85,19 @@ _SERVER = re.compile(
 _ESCAPES = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
-class Secret:
+class Unchanged:
+    """What is never changed, so that a copy is itself."""
+
+    __slots__ = ()
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _: object) -> Self:
+        return self
+
+
+class Secret(Unchanged):
     """A text that is used and never shown. A copy in memory keeps it; a pickle does not."""
 
     __slots__ = ("_text",)
@@ -98,12 +110,6 @@ class Secret:
 
     def __bool__(self) -> bool:
         return bool(self._text)
-
-    def __copy__(self) -> Secret:
-        return self
-
-    def __deepcopy__(self, _: object) -> Secret:
-        return self
 
     def __reduce__(self) -> tuple[type[Secret], tuple[None]]:
         return Secret, (None,)
@@ -135,7 +141,7 @@ class FileAddress:
 
 
 @dataclass(frozen=True)
-class ServerAddress:
+class ServerAddress(Unchanged):
     """A PostgreSQL database.
 
     Attributes
@@ -161,12 +167,6 @@ class ServerAddress:
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "secrets": {}}
 
-    def __copy__(self) -> ServerAddress:
-        return self
-
-    def __deepcopy__(self, _: object) -> ServerAddress:
-        return self
-
 
 Address = FileAddress | ServerAddress
 
@@ -184,9 +184,8 @@ def read_address(text: object, patience: float | None = None) -> Address:
         return FileAddress(rest[1:])
     known = "It begins with another scheme. " if separator else ""
     raise LedgerError(
-        f"this is not the address of a ledger. {known}{_FORMS}; a ledger in memory would not last. "
-        "(An address is never "
-        "quoted: it may hold a password.)"
+        f"this is not the address of a ledger. {known}{_FORMS}; a ledger in memory would not last. (An address is "
+        "never quoted: it may hold a password.)"
     )
 
 
@@ -207,9 +206,8 @@ def _server(rest: str, patience: float | None) -> ServerAddress:
     found = _SERVER.fullmatch(rest)
     if found is None or _ESCAPES.search(rest) or not rest.isprintable() or " " in rest:
         raise LedgerError(
-            "a PostgreSQL address looks like postgresql://user@host:port/database, and this one "
-            "can be read in more than one way. "
-            "Write characters such as @ / # ? % in a password as %40 %2F %23 %3F %25, or keep the "
+            "a PostgreSQL address looks like postgresql://user@host:port/database, and this one can be read in more "
+            "than one way. Write characters such as @ / # ? % in a password as %40 %2F %23 %3F %25, or keep the "
             "password in PGPASSFILE."
         )
     secrets = {}

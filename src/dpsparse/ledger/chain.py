@@ -44,9 +44,8 @@ MOVED = "dpsparse_ledger_moved"
 #: INTEGER PRIMARY KEY is the place of the row itself in SQLite, so that no second structure has to
 #: agree with the table.
 TABLES = (
-    f"CREATE TABLE {EVENTS} (number INTEGER PRIMARY KEY, dataset TEXT NOT NULL, entry INTEGER NOT "
-    "NULL, what TEXT NOT NULL, "
-    "body TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL)",
+    f"CREATE TABLE {EVENTS} (number INTEGER PRIMARY KEY, dataset TEXT NOT NULL, entry INTEGER NOT NULL, what TEXT NOT "
+    "NULL, body TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL)",
     f"CREATE TABLE {HEAD} (one INTEGER PRIMARY KEY CHECK (one = 1), version INTEGER NOT NULL, ledger TEXT NOT NULL, "
     "number INTEGER NOT NULL, hash TEXT NOT NULL, ends TEXT NOT NULL, seal TEXT NOT NULL)",
 )
@@ -266,9 +265,8 @@ class Chain:
         event = self.event(number)
         if event is None or (event.number, event.dataset) != (number, dataset) or not event.intact:
             raise LedgerTamperedError(
-                f"the ledger was changed from outside, or is damaged: event {number}, the last of "
-                f"dataset {dataset!r}, is missing or "
-                f"does not match its hash. {SEE}"
+                f"the ledger was changed from outside, or is damaged: event {number}, the last of dataset {dataset!r}, "
+                f"is missing or does not match its hash. {SEE}"
             )
         return event
 

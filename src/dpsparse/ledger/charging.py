@@ -36,9 +36,8 @@ _LEFT = {
     "nothing": "Nothing was reserved; try again when the reason is gone.",
     "event": "Entry {number} was written all the same: it counts.",
     "unknown": (
-        "It is not known whether an entry was reserved: if it was, it counts. Look it up with dpsparse "
-        "ledger show; a retry with the same "
-        "run_id is not charged twice."
+        "It is not known whether an entry was reserved: if it was, it counts. Look it up with dpsparse ledger show; a "
+        "retry with the same run_id is not charged twice."
     ),
 }
 
@@ -162,9 +161,8 @@ def _known(store: Store, chain: Chain, request: Request, content: dict[str, Any]
         "done": other if request.resumes else "is done: use the model that it saved",
     }[state]
     raise RunRepeatedError(
-        f"run {request.run_id!r} {why}. It is entry {event.entry} of dataset {request.dataset!r}, "
-        "which counts; nothing more was "
-        "charged. Choose another run_id to run, and pay, once more.",
+        f"run {request.run_id!r} {why}. It is entry {event.entry} of dataset {request.dataset!r}, which counts; "
+        "nothing more was charged. Choose another run_id to run, and pay, once more.",
         event.entry,
         state,
     )
@@ -220,11 +218,9 @@ def _refusal(state: State, request: Request) -> BudgetExceededError:
         else "Nothing like it fits any more"
     )
     return BudgetExceededError(
-        f"dataset {dataset!r} has less left than this fit costs ({bill.epsilon(at):.4g} at delta = "
-        f"{at:g}): of its total "
-        f"({state.epsilon:g}, {state.delta:g}) an all-Gaussian fit of epsilon = {room:.4g} could "
-        f"still be taken. {advice}. "
-        "Nothing was read or reserved.",
+        f"dataset {dataset!r} has less left than this fit costs ({bill.epsilon(at):.4g} at delta = {at:g}): of its "
+        f"total ({state.epsilon:g}, {state.delta:g}) an all-Gaussian fit of epsilon = {room:.4g} could still be taken. "
+        f"{advice}. Nothing was read or reserved.",
         remaining=room,
         would_fit=fits,
     )

@@ -20,7 +20,7 @@ import secrets
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -49,20 +49,31 @@ _TABLES = (
 )
 
 
-@dataclass
-class Stored(MutableMapping[Key, Value]):
-    """A mapping in a table, as it was at an event, with what was changed since: reads only what is asked for."""
+@dataclass(frozen=True)
+class Base:
+    """A checkpoint that is counted from: its file, the number of its last event, and its generation."""
 
     path: Path
-    table: str
     number: int
     generation: str
+
+
+@dataclass
+class Table(MutableMapping[Key, Value]):
+    """A mapping with what was changed since a checkpoint, of which it reads only what is asked for."""
+
+    name: str
     decode: Callable[[Any], Value]
+    base: Base | None = None
     changed: dict[Key, Value | None] = field(default_factory=dict)
 
-    def copy(self) -> Stored[Key, Value]:
+    def copy(self) -> Table[Key, Value]:
         """Another one that can go on by itself."""
-        return Stored(self.path, self.table, self.number, self.generation, self.decode, dict(self.changed))
+        return replace(self, changed=dict(self.changed))
+
+    def on(self, base: Base) -> Table[Key, Value]:
+        """The same, of which everything stands in a checkpoint."""
+        return replace(self, base=base, changed={})
 
     def __getitem__(self, key: Key) -> Value:
         found = self.changed[key] if key in self.changed else self._kept(key)
@@ -84,29 +95,32 @@ class Stored(MutableMapping[Key, Value]):
 
     def whole(self) -> dict[Key, Value]:
         """Everything, for a mapping with few keys that are texts or tuples."""
-        latest = f"SELECT key, content, max(number) FROM {self.table} WHERE number <= ? GROUP BY key"
-        kept = {_key(name): json.loads(content) for name, content, _ in self._rows(latest, (self.number,))}
+        latest = f"SELECT key, content, max(number) FROM {self.name} WHERE number <= ? GROUP BY key"
+        kept = {_key(name): json.loads(content) for name, content, _ in self._rows(latest)}
         found: dict[Any, Any] = {key: self.decode(value) for key, value in kept.items() if value is not None}
         return {key: value for key, value in (found | self.changed).items() if value is not None}
 
     def _kept(self, key: Key) -> Value | None:
-        chosen = f"SELECT content FROM {self.table} WHERE key = ? AND number <= ? ORDER BY number DESC LIMIT 1"
-        found = self._rows(chosen, (json.dumps(key), self.number))
+        chosen = f"SELECT content FROM {self.name} WHERE key = ? AND number <= ? ORDER BY number DESC LIMIT 1"
+        found = self._rows(chosen, json.dumps(key))
         content = json.loads(found[0][0]) if found else None
         return None if content is None else self.decode(content)
 
-    def _rows(self, statement: str, given: tuple[Any, ...]) -> list[Any]:
+    def _rows(self, statement: str, *given: str) -> list[Any]:
+        """Rows of the checkpoint; the last parameter of a statement is the number of its last event."""
+        if self.base is None:
+            return []
         try:
-            with closing(_opened(self.path)) as connection:
+            with closing(_opened(self.base.path)) as connection:
                 connection.execute("BEGIN")
                 [(content,)] = connection.execute("SELECT content FROM top").fetchall()
-                if json.loads(content)["generation"] != self.generation:
+                if json.loads(content)["generation"] != self.base.generation:
                     raise ValueError
-                return connection.execute(statement, given).fetchall()
+                return connection.execute(statement, (*given, self.base.number)).fetchall()
         except (sqlite3.Error, ValueError):
             raise LedgerNotWrittenError(
-                f"{self.path}, where the count of the ledger is kept, was replaced meanwhile. Nothing was written; "
-                "run the same again."
+                f"{self.base.path}, where the count of the ledger is kept, was replaced meanwhile. Nothing was "
+                "written; run the same again."
             ) from None
 
 

@@ -5,41 +5,30 @@ Also citations of its entries, which model files hold and a ledger confirms.
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self, overload
 
 from ..accounting.costs.base import Cost
 from ..core.checks import unit_name
 from ..core.errors import LedgerError, LedgerNotWrittenError, LedgerTamperedError
-from .address import Address, FileAddress, default_address, read_address
-from .chain import VERSION, Chain, Event, Head
+from .address import Address, FileAddress, Secret, Unchanged, default_address, read_address
+from .chain import VERSION, Chain, Event, Head, Store
 from .charging import Request, charge, present
 from .check import Verified, check_chain, former_hashes
 from .entries import Amount, Bills, Entry, odometer_of, read_entries, spent_of
 from .names import dataset_name, label_text, refuse_likeness, run_name
-from .page import ledger_content
-from .postgres import PostgresStore
-from .reservation import Reservation
-from .sqlite import SqliteStore
+from .reservation import CITATION, Reservation
 from .state import State, entry_events, latest, replayed
-
-#: What a citation holds, and of which type.
-FIELDS: dict[str, type] = {"ledger": str, "dataset": str, "entry": int, "entry_hash": str, "head": str}
 
 
 def citation_of(head: Head, events: Sequence[Event], dataset: str, entry: int) -> dict[str, str | int]:
     """The citation of an entry, with the present head."""
     for event in events:
         if (event.what, event.entry) == ("reserve", entry):
-            return {
-                "ledger": head.ledger,
-                "dataset": dataset,
-                "entry": entry,
-                "entry_hash": event.hash,
-                "head": head.hash,
-            }
+            return dict(zip(CITATION, (head.ledger, dataset, entry, event.hash, head.hash), strict=True))
     raise LedgerError(f"dataset {dataset!r} has no entry {entry!r}. See Ledger.entries(dataset).")
 
 
@@ -48,8 +37,8 @@ def check_citation(cited: Mapping[str, Any], head: Head, events: Sequence[Event]
 
     `events` are those of a chain that was verified.
     """
-    if not isinstance(cited, Mapping) or any(type(cited.get(name)) is not kind for name, kind in FIELDS.items()):
-        raise LedgerError(f"a citation of a ledger's entry must hold {', '.join(FIELDS)}, as Ledger.cite gives them.")
+    if not isinstance(cited, Mapping) or any(type(cited.get(name)) is not kind for name, kind in CITATION.items()):
+        raise LedgerError(f"a citation of a ledger's entry must hold {', '.join(CITATION)}, as Ledger.cite gives them.")
     place = {event.hash: event.number for event in events}
     if cited["ledger"] != head.ledger:
         if not events or events[0].read().get("moved", {}).get("ledger") != cited["ledger"]:
@@ -80,7 +69,7 @@ _LEFT = {
 }
 
 
-class Ledger:
+class Ledger(Unchanged):
     r"""A durable budget for datasets, in one SQLite file or a PostgreSQL database.
 
     Guarantee
@@ -146,12 +135,6 @@ class Ledger:
     def __setstate__(self, address: object) -> None:
         object.__setattr__(self, "_address", address)
 
-    def __copy__(self) -> Ledger:
-        return self
-
-    def __deepcopy__(self, _: object) -> Ledger:
-        return self
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Ledger) and self._address == other._address
 
@@ -162,8 +145,18 @@ class Ledger:
         return f"Ledger({self._address.shown!r})"
 
     def _repr_html_(self) -> str:
-
-        return ledger_content(self)
+        """All datasets; where it cannot be read, its name and why. Addresses are shown without passwords."""
+        name = html.escape(repr(self))
+        try:
+            rows = [
+                (one, self.total(one), self.spent(one), self.remaining(one), len(self.entries(one)))
+                for one in self.datasets()
+            ]
+        except LedgerError as error:
+            return f"<div><p>{name}</p><p>{html.escape(str(error))}</p></div>"
+        head = "".join(f"<th>{word}</th>" for word in ("dataset", "total", "used", "left", "entries"))
+        body = "".join(f"<tr>{''.join(f'<td>{html.escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)
+        return f"<div><p>{name}</p><table><tr>{head}</tr>{body}</table></div>"
 
     # ---------------------------------------------------------------------------------------------- writing
 
@@ -206,9 +199,8 @@ class Ledger:
             replayed(chain)
             if name in head.ends:
                 raise LedgerError(
-                    f"dataset {name!r} is in the ledger already. A budget is never set anew: use "
-                    "it, or choose another name for "
-                    "other data."
+                    f"dataset {name!r} is in the ledger already. A budget is never set anew: use it, or choose another "
+                    "name for other data."
                 )
             refuse_likeness(name, head.ends)
             chain.append(name, 0, "create", {"time": present(), "state": state.to_dict()})
@@ -401,9 +393,15 @@ class Ledger:
 
     # ---------------------------------------------------------------------------------------------- inside
 
-    def _store(self) -> SqliteStore | PostgresStore:
+    def _store(self) -> Store:
         place = self._address
-        return SqliteStore(place.path) if isinstance(place, FileAddress) else PostgresStore(place)
+        if isinstance(place, FileAddress):
+            from .sqlite import SqliteStore
+
+            return SqliteStore(place.path)
+        from .postgres import PostgresStore
+
+        return PostgresStore(place)
 
     def _everything(self) -> tuple[Head, list[Event]]:
         return self._store().read(lambda chain: (chain.head(), chain.of(None)))
@@ -411,3 +409,41 @@ class Ledger:
     def _state_and_bills(self, dataset: str) -> tuple[State, Bills]:
         name = dataset_name(dataset)
         return self._store().read(lambda chain: (latest(chain, name), Bills.of(chain, name)))
+
+
+class LedgerArgument:
+    """The argument ``ledger`` of estimators: an attribute that holds a `Ledger` where an address is set.
+
+    An address is turned into a ledger at once, so that nobody prints or stores its password.
+    Nothing is refused when it is set, as scikit-learn wants it: what is neither is kept for
+    `check_ledger` to refuse, and a text that is no address is kept as a secret, since it may be one
+    with a slip in it.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, owner: None, kind: type) -> Self: ...
+
+    @overload
+    def __get__(self, owner: object, kind: type) -> Ledger | None: ...
+
+    def __get__(self, owner: object | None, kind: type) -> Self | Ledger | None:
+        if owner is None:
+            return self
+        try:
+            found: Ledger | None = vars(owner)[self._name]
+        except KeyError:
+            raise AttributeError(self._name) from None
+        return found
+
+    def __set__(self, owner: object, value: Ledger | str | None) -> None:
+        vars(owner)[self._name] = _kept(value) if isinstance(value, str) else value
+
+
+def _kept(text: str) -> Ledger | Secret:
+    try:
+        return Ledger(text)
+    except LedgerError:
+        return Secret(text)

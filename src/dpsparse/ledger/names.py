@@ -59,10 +59,9 @@ def refuse_likeness(name: str, known: Iterable[str]) -> None:
     for other in known:
         if _sight(name) == _sight(other):
             raise LedgerError(
-                f"dataset {name!r} is too like {other!r}, which is in the ledger: two budgets for "
-                "the same people would double "
-                f"what they lose. Use {other!r} if it is the same data; otherwise choose a name "
-                "that cannot be mistaken for it."
+                f"dataset {name!r} is too like {other!r}, which is in the ledger: two budgets for the same people "
+                f"would double what they lose. Use {other!r} if it is the same data; otherwise choose a name that "
+                "cannot be mistaken for it."
             )
 
 

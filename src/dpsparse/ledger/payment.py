@@ -94,9 +94,8 @@ def refuse_own_ledger(part: Paid, whole: str) -> None:
     own = part.get_params(deep=False)
     if any(own.get(name) is not None for name in ("ledger", "dataset")):
         raise LedgerError(
-            f"{type(part).__name__} has a ledger or dataset of its own, which would not be "
-            f"charged: {whole} is paid for as one. "
-            f"Give ledger and dataset to {whole} instead."
+            f"{type(part).__name__} has a ledger or dataset of its own, which would not be charged: {whole} is paid "
+            f"for as one. Give ledger and dataset to {whole} instead."
         )
     if any(own.get(name) is not None for name in ("label", "run_id", "resume")):
         raise LedgerError(

@@ -16,13 +16,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.errors import LedgerError, LedgerNotWrittenError
 from .address import ServerAddress
 from .chain import EVENTS, HEAD, NO_LEDGER, TABLES, Chain, Event, Head
 from .postgres_guard import APPEND, FUNCTIONS, SIGNATURE
 from .postgres_guard import LOCK as LOCK_HEAD
+
+if TYPE_CHECKING:
+    import psycopg
 
 T = TypeVar("T")
 
@@ -60,7 +64,7 @@ _GUARDS = (
 )
 
 
-def _driver() -> Any:
+def _driver() -> ModuleType:
     try:
         import psycopg
     except ImportError:
@@ -85,7 +89,7 @@ class PostgresStore:
         """Run an action in an exclusive transaction."""
         appended: list[Event | None] = [None]
 
-        def act(connection: Any) -> T:
+        def act(connection: psycopg.Connection) -> T:
             chain = self._locked(connection)
             value = action(chain)
             appended[0] = chain.appended
@@ -96,7 +100,7 @@ class PostgresStore:
     def found(self) -> None:
         """Make empty tables if they do not exist."""
 
-        def act(connection: Any) -> None:
+        def act(connection: psycopg.Connection) -> None:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
             if not self._there(connection):
                 for statement in (*TABLES, *_GUARDS, *FUNCTIONS):
@@ -108,7 +112,7 @@ class PostgresStore:
     def damage(self) -> list[str]:
         """Whether events are still guarded; the server checks its own files."""
 
-        def act(connection: Any) -> list[str]:
+        def act(connection: psycopg.Connection) -> list[str]:
             text = (
                 "SELECT count(*) FROM pg_trigger WHERE tgrelid = to_regclass(%s) AND tgname = %s AND tgenabled <> 'D'"
             )
@@ -119,7 +123,9 @@ class PostgresStore:
 
     # ---------------------------------------------------------------------------------------------- transactions
 
-    def _run(self, act: Callable[[Any], T], *settings: str, appended: list[Event | None] | None = None) -> T:
+    def _run(
+        self, act: Callable[[psycopg.Connection], T], *settings: str, appended: list[Event | None] | None = None
+    ) -> T:
         """Run and commit, again where a failure passes and is known to have left nothing."""
         psycopg = _driver()
         failure: LedgerError | None = None
@@ -161,10 +167,11 @@ class PostgresStore:
             yield turn
             turn += 1
 
-    def _connected(self) -> Any:
-        return _driver().connect(self._address.text, connect_timeout=KNOCK, **self._secrets())
+    def _connected(self) -> psycopg.Connection:
+        made: psycopg.Connection = _driver().connect(self._address.text, connect_timeout=KNOCK, **self._secrets())
+        return made
 
-    def _commit(self, connection: Any) -> None:
+    def _commit(self, connection: psycopg.Connection) -> None:
         connection.commit()
 
     def _left(self, event: Event) -> str:
@@ -186,7 +193,7 @@ class PostgresStore:
     def _secrets(self) -> dict[str, str | None]:
         return {name: secret.reveal() for name, secret in self._address.secrets.items()}
 
-    def _failure(self, error: Any, passing: bool) -> LedgerError:
+    def _failure(self, error: psycopg.Error, passing: bool) -> LedgerError:
         """An error of the server in our words, with nothing of the address but host and database."""
         psycopg = _driver()
         said = self._said(error)
@@ -202,7 +209,7 @@ class PostgresStore:
             return LedgerNotWrittenError(kept, passes=not forbidden)
         return LedgerError(f"the ledger at {self.shown} cannot be used: {said}.{advice}")
 
-    def _said(self, error: Any) -> str:
+    def _said(self, error: psycopg.Error) -> str:
         """The first line of what the server said; only its code if that could hold a secret."""
         said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         if any(secret.within(said) for secret in self._address.secrets.values()):
@@ -211,17 +218,17 @@ class PostgresStore:
 
     # ---------------------------------------------------------------------------------------------- tables
 
-    def _there(self, connection: Any) -> bool:
-        found = connection.execute("SELECT to_regclass(%s), to_regclass(%s)", (EVENTS, HEAD)).fetchone()
+    def _there(self, connection: psycopg.Connection) -> bool:
+        [found] = connection.execute("SELECT to_regclass(%s), to_regclass(%s)", (EVENTS, HEAD)).fetchall()
         return None not in found
 
-    def _locked(self, connection: Any) -> Chain:
+    def _locked(self, connection: psycopg.Connection) -> Chain:
         chain = self._chain(connection)
         locks = f"SELECT {LOCK_HEAD}()" if _guarded(connection) else f"SELECT number FROM {HEAD} FOR UPDATE"
         connection.execute(locks)
         return chain
 
-    def _chain(self, connection: Any) -> Chain:
+    def _chain(self, connection: psycopg.Connection) -> Chain:
         if not self._there(connection):
             raise LedgerError(NO_LEDGER.format(where=self.shown))
 
@@ -241,13 +248,13 @@ _WRITING = (
 )
 
 
-def _guarded(connection: Any) -> bool:
+def _guarded(connection: psycopg.Connection) -> bool:
     """Whether the ledger has the functions that append; one of an earlier release has none, and tables are written."""
     [(found,)] = connection.execute("SELECT to_regprocedure(%s)", (f"{APPEND}({SIGNATURE})",)).fetchall()
     return found is not None
 
 
-def _passes(error: Any, connection: Any) -> bool:
+def _passes(error: psycopg.Error, connection: psycopg.Connection | None) -> bool:
     """Whether a failure passes by itself: a server that is away, restarts or fails over.
 
     A connection that was never made has no SQLSTATE: the words of libpq tell a server that cannot be

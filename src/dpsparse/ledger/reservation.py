@@ -38,6 +38,10 @@ _KNOWN = {
 }
 
 
+#: What a citation of an entry holds, and of which type.
+CITATION: dict[str, type] = {"ledger": str, "dataset": str, "entry": int, "entry_hash": str, "head": str}
+
+
 class Reservation:
     """What `Ledger.reserve` gives. Use it as a context: it confirms at the end, or refunds what was never answered.
 
@@ -104,13 +108,7 @@ class Reservation:
 
     def citation(self) -> dict[str, str | int]:
         """What names this entry in a model file: no address, nothing to read. See `Ledger.verify_citation`."""
-        return {
-            "ledger": self.ledger,
-            "dataset": self.dataset,
-            "entry": self.entry,
-            "entry_hash": self.entry_hash,
-            "head": self.head,
-        }
+        return {name: getattr(self, name) for name in CITATION}
 
     @property
     def _begun(self) -> bool:

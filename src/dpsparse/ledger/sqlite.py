@@ -27,7 +27,7 @@ import sqlite3
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from ..core.errors import LedgerError, LedgerNotWrittenError, LedgerTamperedError
 from ..core.regular_files import open_whole
@@ -85,12 +85,8 @@ _UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 _FORBIDDEN = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN)
 
 
-class Run(Protocol):
-    """Runs one statement with parameters, to its end."""
-
-    def __call__(self, statement: str, given: Sequence[Any] = (), /) -> Rows:
-        """All rows."""
-        ...
+#: Runs one statement with parameters, to its end, and gives all rows.
+Run = Callable[..., Rows]
 
 
 class SqliteStore:

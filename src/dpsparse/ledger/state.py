@@ -18,7 +18,6 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..accounting.costs.base import Cost
@@ -29,7 +28,7 @@ from ..core.checks import ROW
 from ..core.codec import Record, canonical_json, form, write
 from ..core.errors import BudgetError, LedgerError, LedgerTamperedError
 from .chain import NOTHING, SEE, Chain, Event
-from .checkpoint import EVERY, Stored, checkpoint_path, read_checkpoint, write_checkpoint
+from .checkpoint import EVERY, Base, Table, checkpoint_path, read_checkpoint, write_checkpoint
 
 #: `State.further` counts no further than this.
 MANY = 10**6
@@ -262,9 +261,9 @@ class Replay:
     hash: str = NOTHING
     states: dict[str, State] = field(default_factory=dict)
     ends: dict[str, int] = field(default_factory=dict)
-    entries: dict[int, Taken] | Stored[int, Taken] = field(default_factory=dict)
-    runs: dict[tuple[str, str], int] | Stored[tuple[str, str], int] = field(default_factory=dict)
-    bills: dict[tuple[str, str], SameBill] | Stored[tuple[str, str], SameBill] = field(default_factory=dict)
+    entries: Table[int, Taken] = field(default_factory=lambda: Table("entries", Taken.restored))
+    runs: Table[tuple[str, str], int] = field(default_factory=lambda: Table("runs", int))
+    bills: Table[tuple[str, str], SameBill] = field(default_factory=lambda: Table("bills", lambda row: SameBill(*row)))
 
     def copy(self) -> Replay:
         """Another one that can go on by itself."""
@@ -273,8 +272,8 @@ class Replay:
 
     def bills_of(self, dataset: str) -> list[SameBill]:
         """The different bills of a dataset's entries that count, in the order of their last entries."""
-        bills = self.bills.whole() if isinstance(self.bills, Stored) else self.bills
-        return sorted((b for (name, _), b in bills.items() if name == dataset and b.counting), key=lambda b: b.entry)
+        bills = self.bills.whole().items()
+        return sorted((b for (name, _), b in bills if name == dataset and b.counting), key=lambda b: b.entry)
 
     @classmethod
     def kept(cls, chain: Chain, ledger: str) -> Replay:
@@ -284,30 +283,29 @@ class Replay:
         if path is None or top is None or not chain.holds(top["number"], top["hash"]):
             return cls()
         states = {name: State.from_dict(state) for name, state in top["states"].items()}
-        return cls(top["number"], top["hash"], states, dict(top["ends"]), *_stored(path, top))
+        counted = cls(top["number"], top["hash"], states, dict(top["ends"]))
+        return counted.based(Base(path, top["number"], top["generation"]))
+
+    def based(self, base: Base) -> Replay:
+        """The same, of which everything stands in a checkpoint."""
+        tables = self.entries.on(base), self.runs.on(base), self.bills.on(base)
+        return Replay(self.number, self.hash, self.states, self.ends, *tables)
 
     def keep(self, ledger: str) -> Replay:
         """Write a checkpoint once there is enough that is new, and go on from it."""
-        path, base = checkpoint_path(ledger), self.entries.number if isinstance(self.entries, Stored) else 0
-        if path is None or self.number - base < EVERY:
+        path, base = checkpoint_path(ledger), self.entries.base
+        if path is None or self.number - (0 if base is None else base.number) < EVERY:
             return self
-        top = {
-            "number": self.number,
-            "hash": self.hash,
-            "states": {name: state.to_dict() for name, state in self.states.items()},
-            "ends": self.ends,
+        states = {name: state.to_dict() for name, state in self.states.items()}
+        top = {"number": self.number, "hash": self.hash, "states": states, "ends": self.ends}
+        entries = {key: value.stored() for key, value in self.entries.changed.items() if value}
+        changed: dict[str, Mapping[Any, object]] = {
+            "entries": entries,
+            "runs": self.runs.changed,
+            "bills": self.bills.changed,
         }
-        entries = self.entries.changed if isinstance(self.entries, Stored) else self.entries
-        runs = self.runs.changed if isinstance(self.runs, Stored) else self.runs
-        bills = self.bills.changed if isinstance(self.bills, Stored) else self.bills
-        stored = {key: value.stored() for key, value in entries.items() if value}
-        changed: dict[str, Mapping[Any, object]] = {"entries": stored, "runs": runs, "bills": bills}
-        generation = self.entries.generation if isinstance(self.entries, Stored) else None
-        written = write_checkpoint(path, top, changed, generation)
-        if written is None:
-            return self
-        tables = _stored(path, {**top, "generation": written})
-        return Replay(self.number, self.hash, self.states, self.ends, *tables)
+        written = write_checkpoint(path, top, changed, None if base is None else base.generation)
+        return self if written is None else self.based(Base(path, self.number, written))
 
     def follow(self, event: Event) -> str:
         """Go on by one event, and say what is wrong with it: that it does not follow those before it.
@@ -375,17 +373,6 @@ class Replay:
     def _count(self, taken: Taken, more: int, entry: int = 0) -> None:
         known = self.bills.get((taken.dataset, taken.bill), SameBill(0, 0))
         self.bills[taken.dataset, taken.bill] = SameBill(known.counting + more, max(known.entry, entry))
-
-
-def _stored(
-    path: Path, top: dict[str, Any]
-) -> tuple[Stored[int, Taken], Stored[tuple[str, str], int], Stored[tuple[str, str], SameBill]]:
-    place = top["number"], top["generation"]
-    return (
-        Stored(path, "entries", *place, Taken.restored),
-        Stored(path, "runs", *place, int),
-        Stored(path, "bills", *place, lambda row: SameBill(*row)),
-    )
 
 
 def entry_events(chain: Chain, taken: Taken, entry: int) -> tuple[Event, Event]:
@@ -456,8 +443,7 @@ def latest(chain: Chain, dataset: str) -> State:
         raise LedgerError(f"event {event.number} of the ledger is damaged. Restore the ledger from a copy.") from None
     if differs(counted[dataset], stated):
         raise LedgerTamperedError(
-            f"event {event.number}, the last of dataset {dataset!r}, says that other costs were "
-            "taken than its entries have: it was added "
-            f"or changed from outside. {SEE}"
+            f"event {event.number}, the last of dataset {dataset!r}, says that other costs were taken than its entries "
+            f"have: it was added or changed from outside. {SEE}"
         )
     return stated

@@ -16,7 +16,7 @@ from ..core.errors import LedgerError
 from ..estimators.linear import SparseLinear
 from ..fitting.counts import MOSTLY
 from ..ledger import Ledger
-from ..ledger.cited import Cited
+from ..ledger.check import Cited
 from ..ledger.entries import Entry
 from .expected import Planned
 

@@ -88,7 +88,7 @@ def simulate(
     seed: int = 0,
     *,
     folder: str | Path | None = None,
-    on_rows: Callable[[int], Any] | None = None,
+    on_rows: Callable[[int], object] | None = None,
 ) -> Cohort:
     """Simulate a cohort and write its genotypes block by block, so that memory stays small.
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from ...core import DataError, checks
 from ...core.regular_files import read_bytes
+from ..tabular import Matrix
 
 Rows = NDArray[np.intp]
 
@@ -80,14 +81,12 @@ def first_file(folder: Path, names: tuple[str, ...], what: str) -> Path:
 
 def check_sum(path: Path, expected: str) -> None:
     """Refuse a file whose SHA-256 is another one."""
-    found = hashlib.sha256()
     with path.open("rb") as file:
-        while block := file.read(2**20):
-            found.update(block)
-    if found.hexdigest() != expected:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != expected:
         raise DataError(
-            f"{path.name} is not the file that was expected: its SHA-256 begins with {found.hexdigest()[:12]}, "
-            f"not {expected[:12]}. Fetch it again, or give check=False."
+            f"{path.name} is not the file that was expected: its SHA-256 begins with {found[:12]}, not "
+            f"{expected[:12]}. Fetch it again, or give check=False."
         )
 
 
@@ -95,13 +94,12 @@ def check_shape(name: str, found: tuple[int, ...], expected: tuple[int, int]) ->
     """Refuse rows and columns that differ from the published numbers."""
     if tuple(found) != expected:
         raise DataError(
-            f"{name} has {found[0]} rows and {found[1]} features, and not the published "
-            f"{expected[0]} and {expected[1]}. "
-            "Give check=False for a part of it."
+            f"{name} has {found[0]} rows and {found[1]} features, and not the published {expected[0]} and "
+            f"{expected[1]}. Give check=False for a part of it."
         )
 
 
-def read_npz(path: Path, suffix: str = "") -> tuple[Any, np.ndarray] | None:
+def read_npz(path: Path, suffix: str = "") -> tuple[Matrix, np.ndarray] | None:
     """Rows and outcomes of a part of an npz file: X, or data, indices, indptr and shape of a CSR matrix.
 
     None if not there.
@@ -117,7 +115,7 @@ def read_npz(path: Path, suffix: str = "") -> tuple[Any, np.ndarray] | None:
         return csr_matrix(parts, shape=tuple(held[f"shape{suffix}"])), held[f"y{suffix}"]
 
 
-def read_svmlight(path: Path, features: int | None) -> tuple[Any, np.ndarray]:
+def read_svmlight(path: Path, features: int | None) -> tuple[Matrix, np.ndarray]:
     """Rows and outcomes of an svmlight file, packed (gz, bz2) or not."""
     from sklearn.datasets import load_svmlight_file
 
@@ -199,7 +197,7 @@ def rcv1(folder: Folder = None, *, fetch: bool = False, check: bool = True) -> D
     """
     if fetch:
         return _fetched_rcv1()
-    return _svmlight("RCV1", data_folder(folder), "rcv1_{}.binary", "train", "test", 47236, (20242, 677399), check)
+    return _svmlight("RCV1", data_folder(folder), "rcv1_{}.binary", 47236, (20242, 677399), check)
 
 
 def _fetched_rcv1() -> Dataset:
@@ -207,11 +205,14 @@ def _fetched_rcv1() -> Dataset:
 
     found = fetch_rcv1()
     label = np.where(found.target[:, found.target_names.tolist().index("CCAT")].toarray().ravel() > 0, 1, -1)
-    cut = 23149
-    X = found.data
-    return Dataset(
-        "RCV1 (CCAT)", X[:cut], label[:cut], X[cut:], label[cut:], "sklearn.datasets.fetch_rcv1", "by scikit-learn"
-    )
+    return _fetched("RCV1 (CCAT)", found.data, label, "sklearn.datasets.fetch_rcv1", 23149)
+
+
+def _fetched(name: str, X: Matrix, y: np.ndarray, source: str, train: int | None = None) -> Dataset:
+    """What scikit-learn fetched; rows from `train` on are test rows."""
+    if train is None:
+        return Dataset(name, X, y, None, None, source, "by scikit-learn")
+    return Dataset(name, X[:train], y[:train], X[train:], y[train:], source, "by scikit-learn")
 
 
 def e2006(folder: Folder = None, *, check: bool = True) -> Dataset:
@@ -220,21 +221,19 @@ def e2006(folder: Folder = None, *, check: bool = True) -> Dataset:
     `folder` holds ``E2006.train`` and ``E2006.test`` of LIBSVM (``.bz2``, ``.gz`` or unpacked). The
     papers that speak of 3,308 rows use the second file alone.
     """
-    return _svmlight("E2006-tfidf", data_folder(folder), "E2006.{}", "train", "test", 150360, (16087, 3308), check)
+    return _svmlight("E2006-tfidf", data_folder(folder), "E2006.{}", 150360, (16087, 3308), check)
 
 
-def _svmlight(
-    name: str, folder: Path, pattern: str, train: str, test: str, features: int, rows: tuple[int, int], check: bool
-) -> Dataset:
-    parts = []
-    for part, count in zip((train, test), rows, strict=True):
+def _svmlight(name: str, folder: Path, pattern: str, features: int, rows: tuple[int, int], check: bool) -> Dataset:
+    parts: list[Any] = []
+    for part, count in zip(("train", "test"), rows, strict=True):
         file = pattern.format(part)
         path = first_file(folder, (file, f"{file}.bz2", f"{file}.gz"), name)
         X, y = read_svmlight(path, features if check else None)
         if check:
             check_shape(path.name, X.shape, (count, features))
-        parts.append((X, y))
-    (X, y), (Z, z) = parts
+        parts += [X, y]
+    X, y, Z, z = parts
     return Dataset(name, X, y, Z, z, str(folder), "shape" if check else "nothing")
 
 
@@ -244,8 +243,7 @@ def covertype(folder: Folder = None, *, fetch: bool = False, check: bool = True)
         from sklearn.datasets import fetch_covtype
 
         X, y = fetch_covtype(return_X_y=True)
-        source = "sklearn.datasets.fetch_covtype"
-        return Dataset("covertype", X, np.where(y == 2, 1, -1), None, None, source, "by scikit-learn")
+        return _fetched("covertype", X, np.where(y == 2, 1, -1), "sklearn.datasets.fetch_covtype")
     return _npz("covertype", "covtype", folder, check)
 
 
@@ -253,8 +251,7 @@ def mnist(folder: Folder = None, *, fetch: bool = False, check: bool = True) -> 
     """Handwritten digits: 60,000 + 10,000 rows of 784 pixels, 0 to 255."""
     if fetch:
         X, y, source = _openml("mnist_784", 1)
-        digits = y.astype(np.int8)
-        return Dataset("mnist", X[:60000], digits[:60000], X[60000:], digits[60000:], source, "by scikit-learn")
+        return _fetched("mnist", X, y.astype(np.int8), source, 60000)
     return _npz("mnist", "mnist", folder, check)
 
 
@@ -269,16 +266,15 @@ def chest_xray(folder: Folder = None, *, check: bool = True) -> Dataset:
     if path.name == "pneumonia_mnist.npz":
         return _npz("chest X-ray", "pneumonia_mnist", place, check)
     with np.load(path, allow_pickle=False) as held:
-        parts = {key: held[key] for key in held.files}
-    X = np.concatenate([parts["train_images"], parts["val_images"]])
-    y = np.concatenate([parts["train_labels"], parts["val_labels"]]).ravel()
-    Z, z = parts["test_images"], parts["test_labels"].ravel()
-    X, Z = X.reshape(X.shape[0], -1), Z.reshape(Z.shape[0], -1)
+        images, labels = (
+            [held[f"{part}_{what}"] for part in ("train", "val", "test")] for what in ("images", "labels")
+        )
+    X, Z = (x.reshape(x.shape[0], -1) for x in (np.concatenate(images[:2]), images[2]))
     if check:
         check_shape(path.name, X.shape, (5232, 784))
         check_shape(path.name, Z.shape, (624, 784))
-    signs = [np.where(v > 0, 1, -1).astype(np.int8) for v in (y, z)]
-    return Dataset("chest X-ray", X, signs[0], Z, signs[1], str(path), "shape" if check else "nothing")
+    y, z = (np.where(v.ravel() > 0, 1, -1).astype(np.int8) for v in (np.concatenate(labels[:2]), labels[2]))
+    return Dataset("chest X-ray", X, y, Z, z, str(path), "shape" if check else "nothing")
 
 
 def of_gcd(name: str, folder: Folder = None, *, fetch: bool = False, check: bool = True) -> Dataset:
@@ -295,13 +291,10 @@ def of_gcd(name: str, folder: Folder = None, *, fetch: bool = False, check: bool
         from sklearn.datasets import fetch_california_housing
 
         X, y = fetch_california_housing(return_X_y=True)
-        source = "sklearn.datasets.fetch_california_housing"
-        return Dataset(name, X, y, None, None, source, "by scikit-learn")
-    if fetch:
-        assert listed is not None
+        return _fetched(name, X, y, "sklearn.datasets.fetch_california_housing")
+    if fetch and listed is not None:
         X, y, source = _openml(*listed)
-        outcome = y.astype(float) if name == "mtp" else np.where(y.astype(str) == "1", 1, -1)
-        return Dataset(name, X, outcome, None, None, source, "by scikit-learn")
+        return _fetched(name, X, y.astype(float) if name == "mtp" else np.where(y.astype(str) == "1", 1, -1), source)
     found = _npz(name, file, folder, check)
     if name != "dorothea":
         return found

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...rows.cells import parse_number
 from ..tabular import PLAIN_CSV, CsvForm
 from .column import Column
 from .frames import Table
@@ -84,7 +83,7 @@ def read_beside(
     NaN where a cell is missing or was not understood and the dictionary has no fill. The bounds of the column are
     not applied here.
     """
-    from ..columns import blocks
+    from ..files import blocks
 
     names = [column.name for column in columns]
     parts: dict[str, list[NDArray[np.float64]]] = {column.role: [np.zeros(0)] for column in columns}
@@ -102,5 +101,5 @@ def _numbers(column: Column, cells: Table) -> NDArray[np.float64]:
         return np.where(places < 0, np.nan, places.astype(float))
     values, _ = reader.values(found)
     if column.fill is not None and column.kind == "number":
-        values = np.where(np.isnan(values), parse_number(column.fill), values)
+        values = np.where(np.isnan(values), column.value(column.fill), values)
     return values

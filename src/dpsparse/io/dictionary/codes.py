@@ -20,12 +20,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...rows.cells import CategoryMatcher, parse_date, parse_number
+from ...rows.cells import CategoryMatcher, parse_number
 from ...rows.declared import ColumnBounds
 from ...rows.shapes import NumberColumn
 from ...rows.unread import CheckedColumns
 from .column import GAP_LEVEL, Column
 from .dictionary import Dictionary
+from .frames import Table
 from .rules import CellReader, Cells, Flags
 
 
@@ -47,35 +48,27 @@ class Code:
     @classmethod
     def of(cls, column: Column) -> Code:
         """The code that a complete description implies."""
-        if column.kind not in ("number", "date"):
-            return cls(column)
-        lower, upper = column.limits
-        return cls(column, lower + (upper - lower) / 2, (upper - lower) / 2)
+        return cls(column, *column.middle_and_half) if column.scaled else cls(column)
 
     @property
     def levels(self) -> tuple[str, ...]:
         """One for each output column: categories, or the empty text for the column itself; then that of a gap."""
-        own = self.column.labels if self.column.kind == "category" else ("",)
+        own = self.column.labels if self.category else ("",)
         return (*own, GAP_LEVEL) if self.column.gap_is_feature else own
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the output columns."""
-        return self.column.outputs
+    def category(self) -> bool:
+        """Whether each label has a column of its own."""
+        return self.column.kind == "category"
 
     @property
     def filled(self) -> float:
         """What a gap becomes: an encoded number, or the place of a category (`CategoryMatcher.GAP` for none)."""
         fill = self.column.fill
-        if self.column.kind == "category":
+        if self.category:
             return CategoryMatcher.GAP if fill is None else self.column.labels.index(str(fill))
-        if fill is None:
-            return 0.0
-        if self.column.kind == "boolean":
-            return float(bool(fill))
-        return float(
-            self._scale(np.array([parse_number(fill) if self.column.kind == "number" else parse_date(fill)]))[0]
-        )
+        value = 0.0 if fill is None else self.column.value(fill)
+        return float(self._scale(np.array([value]))[0]) if self.column.scaled and fill is not None else value
 
     @property
     def unread(self) -> list[float]:
@@ -84,7 +77,7 @@ class Code:
         A gap, or a label outside the categories.
         """
         levels = [0.0] * len(self.levels)
-        if self.column.kind != "category":
+        if not self.category:
             levels[0] = self.filled
             levels[-1] = 1.0 if self.column.gap_is_feature else levels[-1]
         return levels
@@ -94,15 +87,14 @@ class Code:
         """The largest sum of squares of its output columns."""
         if not self.column.gap_is_feature:
             return 1.0
-        full = (1.0 if self.filled >= 0 else 0.0) if self.column.kind == "category" else self.filled**2
+        full = float(self.filled >= 0) if self.category else self.filled**2
         return max(1.0, full + 1.0)
 
     @property
     def bounds(self) -> tuple[list[float], list[float]]:
         """Lowest and highest value of each output column."""
-        lowest = -1.0 if self.column.kind in ("number", "date") else 0.0
         size = len(self.levels)
-        lower = [lowest] * size
+        lower = [-1.0 if self.column.scaled else 0.0] * size
         if self.column.gap_is_feature:
             lower[-1] = 0.0
         return lower, [1.0] * size
@@ -117,17 +109,14 @@ class Code:
         The output column is the one in which the row has an entry; -1: none.
         """
         reader = CellReader(self.column)
-        if self.column.kind == "category":
+        if self.category:
             places, unread = reader.places(cells)
             gaps = places == CategoryMatcher.GAP
             places = np.where(gaps, np.intp(self.filled), places)
             return np.where(places < 0, -1, places), np.ones(places.size), gaps, unread
         values, unread = reader.values(cells)
         gaps = np.isnan(values)
-        encoded = np.zeros(values.size)
-        known = values[~gaps]
-        encoded[~gaps] = known if self.column.kind == "boolean" else self._scale(known)
-        encoded[gaps] = self.filled
+        encoded = np.where(gaps, self.filled, self._scale(values) if self.column.scaled else values)
         return np.zeros(values.size, dtype=np.intp), encoded + 0.0, gaps, unread
 
 
@@ -149,7 +138,7 @@ class Codes:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of all output columns."""
-        return tuple(name for code in self.codes for name in code.names)
+        return tuple(name for code in self.codes for name in code.column.outputs)
 
     @property
     def density(self) -> float:
@@ -165,6 +154,24 @@ class Codes:
         filled = np.array([value for code in self.codes for value in code.unread])
         return CheckedColumns(names, np.repeat(np.arange(len(sizes)), sizes), filled)
 
+    def entries(
+        self, table: Table
+    ) -> tuple[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]], list[Flags]]:
+        """Row, column and value of all entries that may not be zero, and the cells of each column not understood."""
+        rows, columns, values, unread = [], [], [], []
+        for code, start in zip(self.codes, self.starts, strict=True):
+            place, found, gaps, foreign = code.entries(table.cells(code.column.name))
+            unread.append(foreign)
+            used = np.flatnonzero((place >= 0) & (found != 0))
+            rows.append(used)
+            columns.append(start + place[used])
+            values.append(found[used])
+            if code.column.gap_is_feature:
+                rows.append(np.flatnonzero(gaps))
+                columns.append(np.full(rows[-1].size, start + len(code.levels) - 1))
+                values.append(np.ones(rows[-1].size))
+        return (np.concatenate(rows), np.concatenate(columns), np.concatenate(values)), unread
+
     def output_bounds(self) -> ColumnBounds:
         """Bounds of the output columns and of the norm of a row."""
         pairs = [code.bounds for code in self.codes]
@@ -179,7 +186,7 @@ class Codes:
         found = []
         for code, start in zip(self.codes, self.starts, strict=True):
             column = code.column
-            if column.kind not in ("number", "date"):
+            if not column.scaled:
                 continue
             low, high = column.limits
             found.append(

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import date, timedelta
+from typing import Any
 
 from ...rows.bounds import LARGEST_BOUND
 from ...rows.cells import EPOCH, FALSE, TRUE, CategoryMatcher, parse_bool, parse_date, parse_label, parse_number
@@ -18,6 +19,8 @@ from .rules import ABOVE, BELOW, DECIMALS, ISO, THOUSANDS, strptime_format
 USED = ("feature", "target", "weight", "offset", "exposure", "time", "event", "entry")
 ROLES = (*USED, "unit", "id", "ignore")
 KINDS = ("number", "category", "boolean", "date")
+#: Kinds with bounds.
+SCALED = ("number", "date")
 MATCHES = ("ignore case", "exact")
 #: Rules of reading, and the kinds whose cells they are for; `missing` is for all.
 RULES = {
@@ -147,16 +150,30 @@ class Column:
     # ---------------------------------------------------------------------------------------------- what it says
 
     @property
+    def scaled(self) -> bool:
+        """Whether it holds numbers or dates, which have bounds."""
+        return self.kind in SCALED
+
+    def value(self, cell: object) -> float:
+        """What a cell of the dictionary says; that of a date is days since 1970-01-01. NaN for what is neither."""
+        return {"date": parse_date, "boolean": parse_bool}.get(str(self.kind), parse_number)(cell)
+
+    @property
     def limits(self) -> tuple[float, float]:
         """Bounds as numbers; those of a date are days since 1970-01-01."""
-        assert isinstance(self.bounds, tuple)
-        lower, upper = (parse_number(end) if self.kind == "number" else parse_date(end) for end in self.bounds)
+        lower, upper = map(self.value, listed(self.bounds))
         return lower, upper
+
+    @property
+    def middle_and_half(self) -> tuple[float, float]:
+        """The middle of the bounds, and half of their distance."""
+        lower, upper = self.limits
+        return lower + (upper - lower) / 2, (upper - lower) / 2
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Its categories; none for other kinds."""
-        return self.categories if isinstance(self.categories, tuple) else ()
+        return listed(self.categories)
 
     @property
     def compared_with(self) -> str | None:
@@ -166,12 +183,12 @@ class Column:
     @property
     def formats(self) -> tuple[str, ...]:
         """How its dates are written; none: ISO 8601."""
-        return self.format if isinstance(self.format, tuple) else ()
+        return listed(self.format)
 
     @property
     def codes(self) -> tuple[str, ...]:
         """Codes that mean missing, beside the words that always do."""
-        return self.missing if isinstance(self.missing, tuple) else ()
+        return listed(self.missing)
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -194,9 +211,7 @@ class Column:
         """Fields without which it cannot be used."""
         if self.role not in USED:
             return ()
-        return {"number": ("kind", "bounds"), "date": ("kind", "bounds"), "category": ("kind", "categories")}.get(
-            str(self.kind), ("kind",)
-        )
+        return ("kind", *(["bounds"] if self.scaled else ["categories"] if self.kind == "category" else []))
 
     # ---------------------------------------------------------------------------------------------- what is wrong
 
@@ -250,7 +265,7 @@ class Column:
             yield from self._fill_problems()
 
     def _bound_problems(self, used: bool) -> Iterator[str]:
-        if self.kind not in ("number", "date"):
+        if not self.scaled:
             if self.bounds is not None:
                 yield f"bounds belong to numbers and dates, but the kind is {self.kind!r}. Leave them out."
             return
@@ -259,7 +274,7 @@ class Column:
             if used:
                 yield f"bounds are missing. Give {form} from a codebook or physical limits, not from the data."
             return
-        if not isinstance(self.bounds, tuple) or len(self.bounds) != 2 or None in self.bounds:
+        if len(listed(self.bounds)) != 2 or None in listed(self.bounds):
             yield f"bounds must be {form}."
             return
         lower, upper = self.limits
@@ -283,7 +298,7 @@ class Column:
             if used:
                 yield "categories are missing. List the labels that can occur, from a codebook and not from the data."
             return
-        if not isinstance(self.categories, tuple) or not self.categories:
+        if not self.labels:
             yield "categories must be a list of labels with at least one entry."
             return
         labels = self.labels
@@ -299,9 +314,8 @@ class Column:
         alike = sorted(text for text in set(labels) if folded[text.casefold()] > 1)
         if alike and self.match != "exact":
             yield (
-                f"categories differ only in the case of letters: {', '.join(map(repr, alike))}. "
-                "Keep one of them, or write "
-                "match: exact."
+                f"categories differ only in the case of letters: {', '.join(map(repr, alike))}. Keep one of them, or "
+                "write match: exact."
             )
         if self.reference is not None and (self.reference not in labels or self.role == "target"):
             wrong = "belongs to features" if self.role == "target" else "must be one of the categories"
@@ -326,9 +340,9 @@ class Column:
                 )
         if self.group is not None and not (isinstance(self.group, str) and self.group.isprintable()):
             yield f"group must be text, got {self.group!r}."
-        if self.reference is not None and self.kind == "number" and isinstance(self.bounds, tuple):
+        if self.reference is not None and self.kind == "number" and listed(self.bounds):
             lower, upper = self.limits
-            if not lower <= parse_number(self.reference) <= upper:
+            if not lower <= self.value(self.reference) <= upper:
                 yield f"reference must lie within the bounds {format_value(self.bounds)}, got {self.reference!r}."
         choices = {
             "shape": SHAPES,
@@ -344,7 +358,7 @@ class Column:
                 yield f"{name} must be {either(known)}, got {given!r}.{suggestion(given, known)}"
         if self.thousands is not None and self.thousands == (self.decimal or "."):
             yield f"thousands and decimal are both {self.thousands!r}. Declare the other one, too."
-        if self.below == "half" and isinstance(self.bounds, tuple) and self.limits[0] < 0:
+        if self.below == "half" and listed(self.bounds) and self.limits[0] < 0:
             yield (
                 "below: half is for quantities that are never negative, but the lower bound is. Write limit or missing."
             )
@@ -373,11 +387,15 @@ class Column:
         elif self.kind == "category":
             if self.fill not in self.labels:
                 yield f"fill must be one of the categories, got {self.fill!r}.{suggestion(self.fill, self.labels)}"
-        elif isinstance(self.bounds, tuple):
+        elif listed(self.bounds):
             lower, upper = self.limits
-            value = parse_number(self.fill) if self.kind == "number" else parse_date(self.fill)
-            if not lower <= value <= upper:
+            if not lower <= self.value(self.fill) <= upper:
                 yield f"fill must lie within the bounds {format_value(self.bounds)}, got {self.fill!r}."
+
+
+def listed(value: object) -> tuple[Any, ...]:
+    """The entries of a list; none for what is no list."""
+    return value if isinstance(value, tuple) else ()
 
 
 def flag(value: object) -> object:
@@ -440,9 +458,9 @@ def plain(value: object) -> Plain:
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
-def format_value(bounds: Sequence[object]) -> str:
+def format_value(bounds: object) -> str:
     """Bounds as messages show them."""
-    return "[" + ", ".join(str(plain(end)) for end in bounds) + "]"
+    return "[" + ", ".join(str(plain(end)) for end in listed(bounds)) + "]"
 
 
 def either(words: Sequence[str]) -> str:

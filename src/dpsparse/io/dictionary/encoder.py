@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...rows.declared import ColumnBounds
 from ...rows.unread import UnreadCells
@@ -24,7 +24,6 @@ from .codes import Code, Codes
 from .dictionary import Dictionary
 from .formats import DictionaryError
 from .frames import Table
-from .rules import Flags
 from .units import Contrast, UnitEffect, contrasts, effects
 
 #: Rows are stored as CSR where the dictionary guarantees that at most this part of the entries is not
@@ -109,7 +108,7 @@ class TableEncoder(OnnxStep, TransformerMixin, BaseEstimator):  # type: ignore[m
         """Names of the columns that come out, such as ``age``, ``sex=female`` and ``bmi is missing``."""
         return np.array(self._codes().names, dtype=object)
 
-    def decode(self, coef: Any, intercept: Any = 0.0) -> tuple[UnitEffect, ...]:
+    def decode(self, coef: ArrayLike, intercept: ArrayLike = 0.0) -> tuple[UnitEffect, ...]:
         """Coefficients of a model of encoded rows, in the units of the table.
 
         Parameters
@@ -163,21 +162,16 @@ class TableEncoder(OnnxStep, TransformerMixin, BaseEstimator):  # type: ignore[m
         codes = Codes(self.dictionary_)
         table = self._table(X, self.dictionary_)
         bounds = codes.output_bounds()
+        (rows, columns, values), unread = codes.entries(table)
+        cells = UnreadCells.of(codes.checked, unread)
         if self.output_sparse():
-            found, unread = _csr(codes, table)
-            found.dpsparse_bounds = bounds
-            found.unread_cells = UnreadCells.of(codes.checked, unread)
+            found = sp.csr_matrix((values, (rows, columns)), shape=(table.rows, codes.width))
+            found.sort_indices()
+            found.dpsparse_bounds, found.unread_cells = bounds, cells
             return found
         out = np.zeros((table.rows, codes.width))
-        rows, unread = np.arange(table.rows), []
-        for code, start in zip(codes.codes, codes.starts, strict=True):
-            place, values, gaps, foreign = code.entries(table.cells(code.column.name))
-            unread.append(foreign)
-            used = place >= 0
-            out[rows[used], start + place[used]] = values[used]
-            if code.column.gap_is_feature:
-                out[:, start + len(code.levels) - 1] = gaps
-        return BoundedArray.of(out, bounds, UnreadCells.of(codes.checked, unread))
+        out[rows, columns] = values
+        return BoundedArray.of(out, bounds, cells)
 
     # ---------------------------------------------------------------------------------------------- ONNX
 
@@ -202,39 +196,18 @@ class TableEncoder(OnnxStep, TransformerMixin, BaseEstimator):  # type: ignore[m
         return tags
 
 
-def _csr(codes: Codes, table: Table) -> tuple[sp.csr_matrix, list[Flags]]:
-    """Rows without their zeros, column by column; and which cells of each column were not understood."""
-    rows, columns, entries, unread = [], [], [], []
-    every = np.arange(table.rows)
-    for code, start in zip(codes.codes, codes.starts, strict=True):
-        place, values, gaps, foreign = code.entries(table.cells(code.column.name))
-        unread.append(foreign)
-        used = (place >= 0) & (values != 0)
-        rows.append(every[used])
-        columns.append(start + place[used])
-        entries.append(values[used])
-        if code.column.gap_is_feature:
-            rows.append(every[gaps])
-            columns.append(np.full(int(gaps.sum()), start + len(code.levels) - 1))
-            entries.append(np.ones(int(gaps.sum())))
-    coordinates = (np.concatenate(rows), np.concatenate(columns))
-    found = sp.csr_matrix((np.concatenate(entries), coordinates), shape=(table.rows, codes.width))
-    found.sort_indices()
-    return found, unread
-
-
 def input_types(codes: Codes) -> list[tuple[str, Node]]:
     """Names and types of the inputs, for skl2onnx."""
     from skl2onnx.common.data_types import DoubleTensorType, StringTensorType
 
-    kinds = [StringTensorType if code.column.kind == "category" else DoubleTensorType for code in codes.codes]
+    kinds = [StringTensorType if code.category else DoubleTensorType for code in codes.codes]
     return [(code.column.name, kind([None, 1])) for code, kind in zip(codes.codes, kinds, strict=True)]
 
 
 def encoding(codes: Codes, inputs: list[Node], opset: int) -> Node:
     """The encoded columns side by side, from one input for each feature."""
     columns = [
-        (_labels if code.column.kind == "category" else _numbers)(code, each, opset)
+        (_labels if code.category else _numbers)(code, each, opset)
         for code, each in zip(codes.codes, inputs, strict=True)
     ]
     parts = [part for column in columns for part in column]
@@ -245,7 +218,7 @@ def _numbers(code: Code, variable: Node, opset: int) -> list[Node]:
     ops, at, x = operators(), {"op_version": opset}, as_double(variable, opset)
     gap = ops.OnnxIsNaN(x, **at)
     value = x
-    if code.column.kind in ("number", "date"):
+    if code.column.scaled:
         low, high = np.array([code.middle - code.half]), np.array([code.middle + code.half])
         held = ops.OnnxMin(ops.OnnxMax(x, low, **at), high, **at)
         value = ops.OnnxDiv(ops.OnnxSub(held, np.array([code.middle]), **at), np.array([code.half]), **at)

@@ -55,7 +55,7 @@ class Table:
         self.header = [str(name) for name in header]
         self.rows = self._length()
 
-    def _from_array(self, X: NDArray[Any], order: Sequence[str]) -> list[object]:
+    def _from_array(self, X: NDArray[np.void], order: Sequence[str]) -> list[object]:
         if X.dtype.names is not None:
             if X.ndim != 1:
                 raise DictionaryError([f"an array with named fields must have one dimension, got {X.ndim}."])
@@ -119,6 +119,6 @@ class Table:
         return listed
 
 
-def _rounded(values: NDArray[Any]) -> bool:
+def _rounded(values: NDArray[np.number]) -> bool:
     """Whether floats may lose digits of whole numbers, which labels are compared by."""
     return bool(np.any((values >= ROUNDED_FROM) | (values <= -ROUNDED_FROM)))

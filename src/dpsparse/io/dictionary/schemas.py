@@ -16,7 +16,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from ...core.errors import DataError
@@ -55,8 +54,8 @@ def dictionary_from(path: str | Path) -> Dictionary:
         ".json": _json,
         ".csv": _redcap,
         ".parquet": _parquet,
-        ".dta": _stata,
-        ".sav": _spss,
+        ".dta": _labels_by("read_dta"),
+        ".sav": _labels_by("read_sav"),
     }
     if path.suffix.lower() not in readers:
         raise DictionaryError(
@@ -190,28 +189,22 @@ def _parquet(path: Path) -> Iterable[Column]:
     return [_column(field.name, kind_of(field.type)) for field in pq.read_schema(path)]
 
 
-def _stata(path: Path) -> Iterable[Column]:
-    meta = _pyreadstat().read_dta(path, metadataonly=True)[1]
-    labels, formats = meta.variable_value_labels, meta.original_variable_types
-    return [_labelled(name, labels.get(name), formats[name]) for name in meta.column_names]
+def _labels_by(reader: str) -> Callable[[Path], Iterable[Column]]:
+    """Columns with the value labels of a file that pyreadstat reads."""
 
+    def columns(path: Path) -> Iterable[Column]:
+        try:
+            import pyreadstat
+        except ImportError:
+            raise ImportError(
+                "reading the labels of Stata and SPSS files needs pyreadstat. Install it with: "
+                "pip install 'dpsparse[codebooks]'"
+            ) from None
+        meta = getattr(pyreadstat, reader)(path, metadataonly=True)[1]
+        labels, formats = meta.variable_value_labels, meta.original_variable_types
+        return [_labelled(name, labels.get(name), formats[name]) for name in meta.column_names]
 
-def _spss(path: Path) -> Iterable[Column]:
-    meta = _pyreadstat().read_sav(path, metadataonly=True)[1]
-    labels, formats = meta.variable_value_labels, meta.original_variable_types
-    return [_labelled(name, labels.get(name), formats[name]) for name in meta.column_names]
-
-
-def _pyreadstat() -> ModuleType:
-    try:
-        import pyreadstat
-    except ImportError:
-        raise ImportError(
-            "reading the labels of Stata and SPSS files needs pyreadstat. Install it with: "
-            "pip install 'dpsparse[codebooks]'"
-        ) from None
-    found: ModuleType = pyreadstat
-    return found
+    return columns
 
 
 def _labelled(name: str, labels: Mapping[object, str] | None, form: str) -> Column:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...rows.cells import parse_number
 from .column import Column
 from .dictionary import Dictionary
 from .formats import DictionaryError
@@ -56,8 +55,8 @@ class Target:
         """Arguments of an estimator that follow from the dictionary."""
         if self.task == "classification":
             return {"classes": list(TRUTHS if self.column.kind == "boolean" else self.column.labels)}
-        lower, upper = self.column.limits
-        return {"target_bound": (upper - lower) / 2, "target_center": lower + (upper - lower) / 2}
+        middle, half = self.column.middle_and_half
+        return {"target_bound": half, "target_center": middle}
 
     def read(self, X: object) -> NDArray[np.float64] | NDArray[np.str_]:
         """Targets of the rows of a table: numbers in their own unit, or labels as text."""
@@ -73,7 +72,8 @@ class Target:
             values, unread = reader.values(cells)
             if self.task == "regression":
                 lower, upper = self.column.limits
-                filled = lower + (upper - lower) / 2 if self.column.fill is None else parse_number(self.column.fill)
+                middle, _ = self.column.middle_and_half
+                filled = middle if self.column.fill is None else self.column.value(self.column.fill)
                 return np.where(np.isnan(values), filled, np.clip(values, lower, upper)), unread
             places, classes = np.where(np.isnan(values), -1, np.nan_to_num(values)).astype(np.intp), TRUTHS
         width = f"<U{len(NO_LABEL)}"  # the same type, whatever the labels are

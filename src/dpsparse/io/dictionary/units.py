@@ -54,7 +54,7 @@ def effects(codes: Codes, coef: ArrayLike, intercept: ArrayLike) -> tuple[UnitEf
     constant = np.zeros(weights.shape[0]) + np.asarray(intercept, dtype=float).ravel()
     found = []
     for code, start in zip(codes.codes, codes.starts, strict=True):
-        scaled = code.column.kind in ("number", "date")
+        scaled = code.column.scaled
         for place, level in enumerate(code.levels):
             values = weights[:, start + place]
             gap = level == GAP_LEVEL and place == len(code.levels) - 1 and bool(code.column.gap_is_feature)
@@ -110,7 +110,7 @@ def contrasts(codes: Codes) -> tuple[Contrast, ...]:
     found, constant = [], np.zeros(codes.width + 1)
     constant[-1] = 1.0
     for code, start in zip(codes.codes, codes.starts, strict=True):
-        column, labels = code.column, code.column.labels if code.column.kind == "category" else ()
+        column, labels = code.column, code.column.labels if code.category else ()
         base = start + labels.index(str(column.compared_with)) if labels else None
         if base is not None:
             constant[base] = 1.0
@@ -119,7 +119,7 @@ def contrasts(codes: Codes) -> tuple[Contrast, ...]:
             gap = bool(column.gap_is_feature) and place == len(code.levels) - 1
             unit, shown, against = "", "true" if column.kind == "boolean" and not gap else level, ""
             weights[start + place] = 1.0
-            if column.kind in ("number", "date") and not gap:
+            if column.scaled and not gap:
                 weights[start + place] = 1 / code.half
                 constant[start] = -code.middle / code.half
                 unit = _unit(column.kind, column.unit)
