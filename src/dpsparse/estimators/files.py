@@ -90,9 +90,8 @@ def load(path: str | os.PathLike[str], *, edited: bool = False, largest: int = L
         sealed = content.get("digest") == model_digest(content)
         if not (sealed or edited):
             raise ModelEditedError(
-                f"{path} was edited after it was saved, or is damaged: its digest does not fit. "
-                "Nothing in it can be relied on. "
-                "Get the original; dpsparse.load(path, edited=True) reads it all the same."
+                f"{path} was edited after it was saved, or is damaged: its digest does not fit. Nothing in it can be "
+                "relied on. Get the original; dpsparse.load(path, edited=True) reads it all the same."
             )
         found = make(held)
     except ModelEditedError:

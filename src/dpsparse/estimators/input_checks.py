@@ -212,9 +212,8 @@ def refuse_numbers_for_labels(y: NDArray[np.generic]) -> None:
             check_classification_targets(y)
         except Exception:  # its message could hold a label
             raise DataError(
-                "Unknown label type: the targets of a classifier are labels, and these look "
-                "continuous or of several types. "
-                "Declare classes=[...], or use a regressor."
+                "Unknown label type: the targets of a classifier are labels, and these look continuous or of several "
+                "types. Declare classes=[...], or use a regressor."
             ) from None
 
 

@@ -16,15 +16,7 @@ from ..core.checks import PERSON, ROW
 from ..core.facts import Vector
 from ..core.public_draws import repeatable
 from ..core.words import one_of_many
-from ..fitting import (
-    FitRequest,
-    FitResult,
-    Targets,
-    fit,
-    plan_fit,
-    read_targets,
-    refuse_rows_brought,
-)
+from ..fitting import FitRequest, FitResult, Targets, fit, plan_fit, read_targets, refuse_rows_brought
 from ..fitting.counts import checked_columns, warn_of_unread
 from ..fitting.statement import MADE_ROWS, void
 from ..fitting.terms import GivenTerms, logarithms, read_column, read_terms

@@ -211,8 +211,7 @@ class UnknownRecipe(PrivateRecipe):
 
     def _refuse(self) -> NoReturn:
         raise PrivacyError(
-            f"this model was fitted by the recipe {self.stored.get('recipe')!r}, which is not "
-            "installed here with these settings: it "
-            "predicts, and cannot be fitted again. Set recipe= to one of dpsparse.recipes.names(), "
+            f"this model was fitted by the recipe {self.stored.get('recipe')!r}, which is not installed here with "
+            "these settings: it predicts, and cannot be fitted again. Set recipe= to one of dpsparse.recipes.names(), "
             "or to the recipe itself."
         )

@@ -183,12 +183,7 @@ class ShapesMixin:
     # ---------------------------------------------------------------------------------------------- curves
 
     def shape_(
-        self,
-        column: str | int,
-        grid: ArrayLike | None = None,
-        *,
-        level: float = 0.95,
-        simultaneous: bool = False,
+        self, column: str | int, grid: ArrayLike | None = None, *, level: float = 0.95, simultaneous: bool = False
     ) -> ShapeFunction:
         """The effect of a column of numbers, relative to its reference, with its band where there are intervals.
 

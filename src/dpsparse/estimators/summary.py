@@ -28,10 +28,9 @@ WITHIN_BOUNDS = (
     "in the fit and in every prediction."
 )
 NO_BOUNDS = (
-    "This model does not keep the bounds of its fit (it was saved by an earlier release): the fit "
-    "clipped values to them, and predictions take "
-    "values as they come. Predictions for values outside the bounds are extrapolations; fit again "
-    "to have such values clipped."
+    "This model does not keep the bounds of its fit (it was saved by an earlier release): the fit clipped values to "
+    "them, and predictions take values as they come. Predictions for values outside the bounds are extrapolations; "
+    "fit again to have such values clipped."
 )
 
 

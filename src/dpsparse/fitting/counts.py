@@ -58,11 +58,9 @@ WIDEST = 0.25
 SHARE = 0.02
 
 NOBODY_SAID = (
-    "check_cells counts cells that a TableEncoder did not understand, and these rows do not say "
-    "which: they were not encoded by a "
-    "dictionary right before, or stand on a cluster. Put a dpsparse.tables.TableEncoder directly "
-    "before the estimator, or leave "
-    "check_cells=None."
+    "check_cells counts cells that a TableEncoder did not understand, and these rows do not say which: they were not "
+    "encoded by a dictionary right before, or stand on a cluster. Put a dpsparse.tables.TableEncoder directly before "
+    "the estimator, or leave check_cells=None."
 )
 
 

@@ -160,9 +160,8 @@ def _refuse_plan(made: FitPlan) -> None:
     sampled = any(isinstance(ask.rows, PoissonRows) for ask in made.plan.asks)
     if made.plan.local or sampled or made.plan.unproven or made.loss is not made.request.loss:
         raise ValueError(
-            f"recipe {made.recipe.name!r} samples rows or works on devices, and intervals need a "
-            "curator who asks every row. "
-            "Use recipe='auto' or 'select_polish'."
+            f"recipe {made.recipe.name!r} samples rows or works on devices, and intervals need a curator who asks "
+            "every row. Use recipe='auto' or 'select_polish'."
         )
     if made.recipe.needs:
         raise AssumptionError(

@@ -208,9 +208,8 @@ def refuse_unaccepted(plan: Plan, recipe: str, accept: tuple[str, ...]) -> None:
     """Refuse to fit by an unproven plan that was not accepted by name."""
     if plan.unproven and UNPROVEN not in accept:
         raise AssumptionError(
-            f"the privacy of recipe {recipe!r} is not proven: {plan.unproven}. To fit it "
-            "nevertheless, accept that by name: "
-            f"accept=({UNPROVEN!r},). The statement will say first that there is no guarantee."
+            f"the privacy of recipe {recipe!r} is not proven: {plan.unproven}. To fit it nevertheless, accept that by "
+            f"name: accept=({UNPROVEN!r},). The statement will say first that there is no guarantee."
         )
 
 
@@ -222,9 +221,8 @@ def refuse_unguarded(plan: Plan, recipe: str) -> None:
         )
     if plan.unproven:
         raise LedgerError(
-            f"the privacy of recipe {recipe!r} is not proven, so no price covers it: it must not "
-            "touch data that a ledger "
-            "guards. Leave ledger=None for it."
+            f"the privacy of recipe {recipe!r} is not proven, so no price covers it: it must not touch data that a "
+            "ledger guards. Leave ledger=None for it."
         )
 
 
@@ -232,9 +230,8 @@ def refuse_doubtful(accept: tuple[str, ...]) -> None:
     """Refuse to charge a ledger for a model that may be fitted by an unproven plan."""
     if UNPROVEN in accept:
         raise LedgerError(
-            f"the model accepts plans whose privacy is not proven (accept names {UNPROVEN!r}), so "
-            "no price covers it: it must not "
-            "touch data that a ledger guards. Leave ledger=None for it."
+            f"the model accepts plans whose privacy is not proven (accept names {UNPROVEN!r}), so no price covers it: "
+            "it must not touch data that a ledger guards. Leave ledger=None for it."
         )
 
 

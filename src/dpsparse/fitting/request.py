@@ -61,9 +61,8 @@ def public_rows(declared: int | None, adjacency: Adjacency, found: int) -> int:
     if adjacency is Adjacency.ADD_REMOVE:
         if declared is None:
             raise PrivacyError(
-                "under add-remove adjacency the number of rows is private, so n_rows must be "
-                "declared: a public guess of it, or "
-                "counted first with NoisyCount in a private pipeline."
+                "under add-remove adjacency the number of rows is private, so n_rows must be declared: a public guess "
+                "of it, or counted first with NoisyCount in a private pipeline."
             )
         return checks.whole(declared, "n_rows")
     if declared is not None and declared != found:

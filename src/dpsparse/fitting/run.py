@@ -194,9 +194,8 @@ def _run_solver(prepared: FitPlan, oracle: Oracle, path: Path | None) -> Vector:
     refuse_violations(doors)
     if w.shape != (prepared.facts.dimension,):
         raise PrivacyError(
-            f"the solver of recipe {prepared.recipe.name!r} must return {prepared.facts.dimension} "
-            "numbers, one for each coordinate, "
-            f"got an array of shape {w.shape}."
+            f"the solver of recipe {prepared.recipe.name!r} must return {prepared.facts.dimension} numbers, one for "
+            f"each coordinate, got an array of shape {w.shape}."
         )
     return w
 

@@ -205,9 +205,8 @@ def of_others(prepared: FitPlan) -> tuple[str, ...]:
     if prepared.recipe.private and not built_in(prepared.recipe):
         kind = type(prepared.recipe)
         found.append(
-            f"the recipe {prepared.recipe.name!r} ({kind.__module__}.{kind.__qualname__}) is not "
-            "one of dpsparse: that its model depends on "
-            f"noisy answers alone {tested}"
+            f"the recipe {prepared.recipe.name!r} ({kind.__module__}.{kind.__qualname__}) is not one of dpsparse: "
+            f"that its model depends on noisy answers alone {tested}"
         )
     if prepared.recipe.private and user_defined(prepared.loss):
         found.append(

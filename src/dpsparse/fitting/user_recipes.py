@@ -93,10 +93,9 @@ def refuse_rows_brought(what: str, brought: object, rows: object, targets: objec
         for name, data, memory in private:
             if value is data or any(_overlap(a, b) for a in arrays(value) for b in memory):
                 raise PrivacyLeakError(
-                    f"brings rows: {where} of {what} holds {name} itself. What a fit is made of "
-                    "may know public facts and noisy "
-                    "answers, so that everything it does is post-processing. Give it public "
-                    "numbers, or ask for what it needs."
+                    f"brings rows: {where} of {what} holds {name} itself. What a fit is made of may know public facts "
+                    "and noisy answers, so that everything it does is post-processing. Give it public numbers, or ask "
+                    "for what it needs."
                 )
 
 
@@ -199,11 +198,9 @@ def _refuse_laws(recipe: Recipe, plan: Plan) -> None:
     for ask in plan.asks:
         if ask.law is not None:
             raise PrivacyError(
-                f"recipe {recipe.name!r}: ask {ask.name!r} is said to have a number of turns that "
-                "chance drew. Its price would be that of "
-                "the law, which does not cover a number that somebody picked, and nobody can tell "
-                "the two apart. Plan the "
-                "largest number of turns, or say unproven= in the plan."
+                f"recipe {recipe.name!r}: ask {ask.name!r} is said to have a number of turns that chance drew. Its "
+                "price would be that of the law, which does not cover a number that somebody picked, and nobody can "
+                "tell the two apart. Plan the largest number of turns, or say unproven= in the plan."
             )
     for _, branch in plan.branches:
         _refuse_laws(recipe, branch)

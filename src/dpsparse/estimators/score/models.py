@@ -84,9 +84,8 @@ def read_model(model: BaseEstimator, X: object, adjacency: Adjacency) -> Scored:
             model = model.steps[-1][1]
         else:
             raise TypeError(
-                "private_score takes a fitted SparseClassifier or SparseRegressor, a pipeline that "
-                "ends in one, or a PrivateSearch, got "
-                f"{type(model).__name__}."
+                "private_score takes a fitted SparseClassifier or SparseRegressor, a pipeline that ends in one, or a "
+                f"PrivateSearch, got {type(model).__name__}."
             )
     check_is_fitted(model, "coef_")
     if model.offset_bound is not None:

@@ -164,9 +164,8 @@ class SearchPlan(Printed):
             f"publishing {law.mean:.4g} such runs would cost epsilon {self.composed_epsilon:.4g}",
             f"  its fit: rho = {self.training_rho:.4g} on {self.training_rows} rows",
             f"  its score: {self.scoring.name}, losses within [0, {self.scoring.bound:.4g}], rho = "
-            f"{self.score_rho:.4g} on "
-            f"{'the same' if same else self.validation_rows} rows; noise of standard deviation "
-            f"{self.score_deviation:.3g}",
+            f"{self.score_rho:.4g} on {'the same' if same else self.validation_rows} rows; noise of standard "
+            f"deviation {self.score_deviation:.3g}",
         ]
         lines += [f"  {line}" for line in ask_lines(self.score_asks)]
         for run in (self.runs or ())[:MOST_SHOWN]:

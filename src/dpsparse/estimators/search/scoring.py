@@ -59,12 +59,7 @@ class Scoring:
         kind = known[name]
         if bound is None:
             residual = request.target_bound / 2
-            bound = {
-                "error": 1.0,
-                "log-loss": LARGEST_LOG_LOSS,
-                "squared": residual**2,
-                "absolute": residual,
-            }[kind]
+            bound = {"error": 1.0, "log-loss": LARGEST_LOG_LOSS, "squared": residual**2, "absolute": residual}[kind]
         return cls(name, kind, checks.positive(bound, "score_bound", error=MissingBoundError))
 
     def priced(self, rho: float, adjacency: Adjacency, exact: bool) -> PricedPlan:

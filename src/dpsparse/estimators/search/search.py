@@ -244,9 +244,8 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, SearchArguments, BaseEst
             )
         if self.estimator.intervals is not None:
             raise ValueError(
-                "a search publishes the best of several fits, and intervals of the best are too "
-                "good. Leave intervals=None in the search, and fit what it "
-                "found once more with intervals='split'."
+                "a search publishes the best of several fits, and intervals of the best are too good. Leave "
+                "intervals=None in the search, and fit what it found once more with intervals='split'."
             )
         check_ledger(self.ledger, self.dataset, self.label, self.run_id)
         refuse_own_ledger(self.estimator, "the search")

@@ -177,8 +177,7 @@ def _check_values(name: str, values: object) -> None:
     elif not callable(getattr(values, "rvs", None)):
         raise TypeError(
             f"{name!r} must have a list of values or a distribution with a method rvs, such as "
-            "scipy.stats.loguniform(0.1, 10), "
-            f"got {values!r}."
+            f"scipy.stats.loguniform(0.1, 10), got {values!r}."
         )
 
 

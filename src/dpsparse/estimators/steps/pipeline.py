@@ -17,15 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ... import recipes
 from ...accounting import cost_of_units
-from ...core import (
-    Adjacency,
-    Budget,
-    BudgetError,
-    DataError,
-    HopelessFitWarning,
-    PrivacyError,
-    Statement,
-)
+from ...core import Adjacency, Budget, BudgetError, DataError, HopelessFitWarning, PrivacyError, Statement
 from ...core.checks import ROW
 from ...core.mechanisms import Randomness
 from ...core.public_draws import repeatable
@@ -385,9 +377,8 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
             raise DataError(NOBODY_SAID)
         if any(k != start for k in asking):
             raise DataError(
-                "cells are counted by the first step with a price, which is "
-                f"{self.steps[start][0]!r}: what it hands on does not say "
-                "which were understood. Give check_cells to that step if it takes it, and to no other."
+                f"cells are counted by the first step with a price, which is {self.steps[start][0]!r}: what it hands "
+                "on does not say which were understood. Give check_cells to that step if it takes it, and to no other."
             )
 
     def _foresee(self, source: Records, n_rows: int | None, plan: PipelinePlan) -> None:

@@ -109,8 +109,7 @@ def _step(name: str, step: BaseEstimator) -> StoredStep:
     if kind.__name__ not in KNOWN or KNOWN[kind.__name__] is not kind:
         raise DataError(
             f"step {name!r} ({kind.__name__}) has no plain form. Steps that can be saved are "
-            f"{', '.join(sorted(KNOWN))}; "
-            "save the model alone with pipeline[-1].save(path)."
+            f"{', '.join(sorted(KNOWN))}; save the model alone with pipeline[-1].save(path)."
         )
     held = (*LEARNED[kind], *SEEN) if kind in LEARNED else ()
     learned = {key: stored_value(vars(step)[key], f"{kind.__name__}.{key}") for key in held if key in vars(step)}

@@ -183,9 +183,8 @@ class PrivateBounds(PrivateStep):
         """Largest absolute entry of each column, as it was declared."""
         if self.feature_bound is None or isinstance(self.feature_bound, tuple):
             raise MissingBoundError(
-                "PrivateBounds needs feature_bound=b: the largest absolute entry that is possible, "
-                "one number or one for each column. "
-                "It may be far too large, but it must not come from this data."
+                "PrivateBounds needs feature_bound=b: the largest absolute entry that is possible, one number or one "
+                "for each column. It may be far too large, but it must not come from this data."
             )
         lower, upper, _ = read_bounds(self.feature_bound, None, n_features)
         return np.asarray(np.maximum(np.abs(lower), np.abs(upper)) * np.ones(n_features))

@@ -48,8 +48,7 @@ def save_survival(model: SparseSurvival, path: str | os.PathLike[str]) -> None:
     if "dictionary_" in vars(model):
         linear.dictionary_ = model.dictionary_
     write_sealed(
-        path,
-        SurvivalContent(table.times, table.hazard, float(model.epsilon), model_content(linear), model.statement_),
+        path, SurvivalContent(table.times, table.hazard, float(model.epsilon), model_content(linear), model.statement_)
     )
 
 
