@@ -151,7 +151,7 @@ def ledger(tmp_path):
     [
         "statement.versions",
         "fit.draft_fit",
-        "fit.ProgressBar",
+        "fit.progress_bar",
         "fit.Randomness",
         "prepare.price",
     ],
@@ -164,7 +164,7 @@ def test_what_can_fail_fails_before_anything_is_reserved(ledger, monkeypatch, br
     monkeypatch.setattr(sys.modules[f"dpsparse.fitting.{module}"], name, fail)
     monkeypatch.setattr("dpsparse.fitting.session.MemoryHost", lambda *_, **__: pytest.fail("rows were handed over"))
     with pytest.raises(OSError, match=broken):
-        SparseRegressor(ledger=ledger, dataset="trial", **CHEAP).fit(X, Y)
+        SparseRegressor(ledger=ledger, dataset="trial", verbose=True, **CHEAP).fit(X, Y)
     assert list(ledger.entries("trial")) == []
 
 

@@ -6,7 +6,7 @@ A request, what is prepared from it, how it is run, and what is stated about it.
 from .fit import fit
 from .parts import Inference, InferenceResult
 from .prepare import FitPlan, per_model, plan_fit, refuse_doubtful, refuse_unaccepted, refuse_unguarded, resolve
-from .progress import ProgressBar
+from .progress import progress_bar
 from .request import (
     FitRequest,
     Seed,
@@ -44,7 +44,6 @@ __all__ = [
     "InferenceResult",
     "Matrix",
     "OpenOracle",
-    "ProgressBar",
     "Rows",
     "Seed",
     "Session",
@@ -60,6 +59,7 @@ __all__ = [
     "open_oracle",
     "per_model",
     "plan_fit",
+    "progress_bar",
     "public_rows",
     "read_loss",
     "read_targets",

@@ -13,7 +13,7 @@ from ..rows.hosts.memory import give_back
 from ..rows.records import Records
 from .counts import checked_columns
 from .prepare import FitPlan, refuse_unguarded
-from .progress import ProgressBar, turns_of
+from .progress import progress_bar, turns_of
 from .run import FitResult, run
 from .session import READING_TURNS, OpenOracle, Payer, Rows, place_of, session, warn_if_seeded
 from .statement import SIMULATED, charged_to, draft_fit
@@ -71,8 +71,9 @@ def fit(
     said = (*assumptions, SIMULATED) if prepared.plan.local else tuple(assumptions)
     said = (*said, OWN_TERMS) if prepared.facts.has_terms else said
     draft = draft_fit(prepared, said, (*notes, *terms_notes(request)), secure=randomness.secure)
-    reading = 0 if place_of(prepared, Records.of(X)) == "memory" else READING_TURNS
-    bar = ProgressBar(name, (turns_of(prepared.plan) + reading) * prepared.models, visible=request.verbose)
+    reading = 0 if place_of(prepared, X) == "memory" else READING_TURNS
+    turns = (turns_of(prepared.plan) + reading) * prepared.models
+    bar = progress_bar(name, turns) if request.verbose else None
     public = {"recipe": name, "n_rows": prepared.facts.n_rows, "n_features": prepared.facts.n_features}
     log_event("fit planned", **public, epsilon=draft.epsilon, delta=draft.delta, dataset=request.dataset)
     payers, delta = (request,) if payers is None else payers, prepared.delta

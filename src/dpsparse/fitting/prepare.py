@@ -239,22 +239,17 @@ def _planned(
     recipe: PrivateRecipe, facts: Facts, request: FitRequest, budget: Budget, models: int
 ) -> tuple[Solver, Plan]:
     """The loop and its plan at the budget of one model, with the counts that were asked for, each at its share."""
-    solver, plan = _solver_and_plan(recipe, facts, budget, models)
+    one = per_model(budget, models)
+    solver = recipe.solver(facts, one)
+    plan = solver.plan(facts, one)
+    if plan.local and models > 1:
+        one = per_report(plan, budget, models)
+        solver = recipe.solver(facts, one)
+        plan = solver.plan(facts, one)
     plan = normalised_plan(recipe, plan)
     plan = with_count(plan, request.check_bounds, CLIPPED_ASK, "ClippedShare", "check_bounds")
     plan = with_count(plan, request.check_cells, UNREAD, "Unread", "check_cells")
     return solver, plan.with_noise(Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN) if request.noise == "exact" else plan
-
-
-def _solver_and_plan(recipe: PrivateRecipe, facts: Facts, budget: Budget, models: int) -> tuple[Solver, Plan]:
-    one = per_model(budget, models)
-    solver = recipe.solver(facts, one)
-    plan = solver.plan(facts, one)
-    if not plan.local or models == 1:
-        return solver, plan
-    one = per_report(plan, budget, models)
-    solver = recipe.solver(facts, one)
-    return solver, solver.plan(facts, one)
 
 
 def _check_facts(recipe: recipes.Recipe, facts: Facts) -> None:

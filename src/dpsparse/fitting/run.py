@@ -143,7 +143,9 @@ def _solve(
     with opener(prepared, X, y, opened) as oracle:
         unread = None if request.check_cells is None else ask_unread(oracle)
         clipped = None if request.check_bounds is None else ask_clipped(oracle)
-        w = keep_groups(_run_solver(prepared, oracle, path), request.members, request.sparsity)
+        trusted = built_in(prepared.recipe) or not prepared.recipe.private
+        w = prepared.solver.run(oracle, path) if trusted else _guarded(prepared, oracle, path)
+        w = keep_groups(w, request.members, request.sparsity)
         pilot = None if inference is None else inference.intervals.pilot(oracle, w)
     nothing = inference is not None and pilot is None  # no feature was selected: there is nothing left to ask
     if oracle.unused_turns and not nothing:
@@ -182,13 +184,8 @@ def _shift_and_height(prepared: FitPlan) -> tuple[Vector, float]:
     return lattice.applied_shift, lattice.applied_intercept
 
 
-def _run_solver(prepared: FitPlan, oracle: Oracle, path: Path | None) -> Vector:
-    """What the solver finds.
-
-    One that is not ours gets a guarded oracle, and must give one number for each coordinate.
-    """
-    if built_in(prepared.recipe) or not prepared.recipe.private:
-        return prepared.solver.run(oracle, path)
+def _guarded(prepared: FitPlan, oracle: Oracle, path: Path | None) -> Vector:
+    """What a solver that is not ours finds: one number for each coordinate, from answers alone."""
     doors = GuardedOracle(oracle)
     w = np.array(prepared.solver.run(doors, path), dtype=float)
     refuse_violations(doors)

@@ -22,11 +22,11 @@ from ...core.facts import Vector
 from ...core.mechanisms import Randomness
 from ...fitting import (
     FitPlan,
-    ProgressBar,
     Seed,
     Shape,
     default_delta,
     plan_fit,
+    progress_bar,
     refuse_rows_brought,
     trial_run,
     warn_if_seeded,
@@ -338,7 +338,7 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, SearchArguments, BaseEst
             plan.bill, plan.delta, plan.run_rho, loss, plan.n_rows, said, secure=randomness.secure, unit=word
         )
         models = [(parameters, self._candidate(parameters, plan)) for parameters in drawn]
-        bar = ProgressBar("private search", None, visible=self.verbose)  # how many runs there are is secret
+        bar = progress_bar("private search", None) if self.verbose else None  # how many runs there are is secret
         # its payment starts also where no run was drawn: the ledger must not show that
         whole = session(
             self,
