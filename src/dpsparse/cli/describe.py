@@ -79,7 +79,7 @@ def print_model(model: SparseLinear, details: bool = False, statement: Statement
     one screen: answers are counted, and of long lists the first rows are shown. `statement` is that
     of the pipeline or search around the model, if there is one.
     """
-    from ..estimators.interval_words import meaning
+    from ..estimators.intervals import meaning
     from ..estimators.summary import about_bounds, has_intervals, in_units, keeps_dictionary
 
     statement = statement or model.statement_

@@ -11,9 +11,8 @@ from ..core import DataError
 from ..core.codec import FormError, read
 from ..core.errors import ModelEditedError
 from ..core.regular_files import parse_json, read_bytes
-from . import model_schema
-from .model_file import DAMAGED, EDITED, LARGEST_BYTES, model_of
-from .model_schema import model_digest
+from . import model_file
+from .model_file import DAMAGED, EDITED, LARGEST_BYTES, model_digest, model_of
 
 if TYPE_CHECKING:
     from .linear import SparseLinear
@@ -29,8 +28,8 @@ def _reader(form: str) -> tuple[tuple[int, ...], type, Callable[[Any], Fitted]] 
 
     Each is imported when there is a file of it: pipelines and searches stand on scikit-learn.
     """
-    if form == model_schema.FORMAT:
-        return model_schema.VERSIONS, model_schema.ModelContent, model_of
+    if form == model_file.FORMAT:
+        return model_file.VERSIONS, model_file.ModelContent, model_of
     if form == "dpsparse-pipeline":
         from .steps import pipeline_file as pipelines
 

@@ -19,7 +19,7 @@ from ..core.words import one_of_many
 from ..fitting import FitRequest, FitResult, Targets, fit, plan_fit, read_targets, refuse_rows_brought
 from ..fitting.counts import checked_columns, warn_of_unread
 from ..fitting.statement import MADE_ROWS, void
-from ..fitting.terms import GivenTerms, logarithms, read_column, read_terms
+from ..fitting.targets import GivenTerms, logarithms, read_column, read_terms
 from ..io.dictionary import BoundedArray, TableEncoder
 from ..io.dictionary.carrier import carried_bounds
 from ..io.scikit import BaseEstimator, check_is_fitted
@@ -31,7 +31,7 @@ from ..rows import Records, read_bounds, refuse_missing
 from ..rows.declared import ColumnBounds, declared_bounds
 from ..rows.margins import served
 from ..rows.records import AT_PREDICTION
-from .arguments import FitArguments
+from .arguments import INSTEAD, FitArguments, unknown_arguments
 from .display import StatementMixin
 from .input_checks import (
     UNITS_IN_MEMORY,
@@ -44,13 +44,10 @@ from .input_checks import (
     with_ids,
 )
 from .intervals import Intervals
-from .other_libraries import INSTEAD, unknown_arguments
 from .repeated_fits import RepeatedFits
 from .shape_functions import ShapesMixin, names_or_none
 
 if TYPE_CHECKING:
-    from os import PathLike
-
     from ..report.planner import PlanSummary
     from .effects import Effects
 
@@ -382,12 +379,11 @@ class SparseLinear(ShapesMixin, StatementMixin, FitArguments, BaseEstimator):  #
         refuse_missing(source, np.zeros(0), AT_PREDICTION)
         return source.expanded(self.basis_)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the model and its statement to a JSON file (no pickle); read it back with `dpsparse.load`."""
-        from .model_file import save_model
+    def stored(self) -> object:
+        """What a file holds."""
+        from .model_file import model_content
 
-        check_is_fitted(self, "coef_")
-        save_model(self, path)
+        return model_content(self)
 
 
 def encode_table(model: object, X: object) -> BoundedArray | sp.csr_matrix | None:

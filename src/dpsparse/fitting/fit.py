@@ -17,7 +17,7 @@ from .progress import progress_bar, turns_of
 from .run import FitResult, run
 from .session import READING_TURNS, OpenOracle, Payer, Rows, place_of, session, warn_if_seeded
 from .statement import SIMULATED, charged_to, draft_fit
-from .terms import OWN_TERMS, refuse_class_weight, terms_notes
+from .targets import OWN_TERMS, refuse_class_weight, terms_notes
 from .trial import trial_run
 
 

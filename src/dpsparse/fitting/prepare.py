@@ -24,7 +24,7 @@ from ..rows.single_records import affine_anchors
 from .counts import CLIPPED_ASK, UNREAD, with_count
 from .request import FitRequest, Shape
 from .shapes import with_shapes
-from .terms import refuse_terms
+from .targets import refuse_terms
 from .units import in_half_widths
 from .user_recipes import check_view, normalised_plan
 

@@ -35,11 +35,11 @@ from ...core import Adjacency
 from ...core.codec import canonical_json
 from ...core.plain import Printed
 from ...core.words import statement_page
-from .scoring import Scoring
 from .space import Parameters
 
 if TYPE_CHECKING:
     from ...report.planner import PlannedAsk
+    from .runs import Scoring
 
 
 #: Candidates whose queries are printed.

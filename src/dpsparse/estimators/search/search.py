@@ -40,8 +40,7 @@ from ..display import StatementMixin
 from ..input_checks import refuse_fit_arguments, with_ids
 from ..linear import SparseLinear
 from .plan import PlannedRun, SearchPlan, dearest_plan
-from .runs import SearchData, SearchRun, best_run, public_default
-from .scoring import Scoring
+from .runs import Scoring, SearchData, SearchRun, best_run, public_default
 from .space import CHECKED, DEFAULT_RECIPES, Parameters, Space, candidate
 
 
@@ -382,15 +381,11 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, SearchArguments, BaseEst
 
     # ---------------------------------------------------------------------------------------------- after fitting
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the best model, its parameters and the statement to a JSON file (no pickle).
+    def stored(self) -> object:
+        """What a file holds."""
+        from .search_file import search_content
 
-        Read it back with `dpsparse.load`.
-        """
-        from .search_file import save_search
-
-        check_is_fitted(self, "best_estimator_")
-        save_search(self, path)
+        return search_content(self)
 
     @property
     def classes_(self) -> NDArray[np.generic]:

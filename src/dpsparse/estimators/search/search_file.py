@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import partial
@@ -17,8 +16,7 @@ from ... import recipes
 from ...core import DataError, Statement
 from ...core.codec import form
 from ...core.plain import Json, to_json
-from ..model_file import model_content, model_of, write_sealed
-from ..model_schema import ModelContent, seal, unseal
+from ..model_file import ModelContent, model_content, model_of, seal, unseal
 from ..steps.values import arguments, restored_value, stored_value
 from .search import PrivateSearch
 from .space import listed
@@ -42,8 +40,8 @@ class SearchContent:
     statement: Statement
 
 
-def save_search(search: PrivateSearch, path: str | os.PathLike[str]) -> None:
-    """Write a fitted search; the file appears whole or not at all.
+def search_content(search: PrivateSearch) -> SearchContent:
+    """All that a file of a fitted search holds.
 
     A space with values that have no plain form is left out.
     """
@@ -51,7 +49,7 @@ def save_search(search: PrivateSearch, path: str | os.PathLike[str]) -> None:
         name: recipes.settings(recipes.make(value)) if name == "recipe" and not isinstance(value, str | dict) else value
         for name, value in search.best_params_.items()
     }
-    content = SearchContent(
+    return SearchContent(
         params=arguments(search, LEFT),
         space=stored_space(search.param_distributions),
         best_params=cast(Any, to_json(best)),
@@ -59,7 +57,6 @@ def save_search(search: PrivateSearch, path: str | os.PathLike[str]) -> None:
         model=model_content(search.best_estimator_),
         statement=search.statement_,
     )
-    write_sealed(path, content)
 
 
 def search_of(content: SearchContent) -> PrivateSearch:

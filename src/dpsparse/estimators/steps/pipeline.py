@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence, Sized
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from os import PathLike
 from typing import NoReturn, Self, TypeAlias
 
@@ -13,7 +13,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.utils.validation import check_is_fitted
 
 from ... import recipes
 from ...accounting import cost_of_units
@@ -36,14 +35,12 @@ from ...rows.units import read_units
 from ..display import StatementMixin
 from ..input_checks import UNITS_IN_MEMORY, open_clusters, refuse_fit_arguments, shared_unit, with_ids
 from ..linear import SparseLinear
-from .bounds import Bounds
-from .count import NoisyCount
 from .plan import PipelinePlan, divided, refuse_local
 from .priced import PrivateStep
 from .private_bounds import PrivateBounds
 from .row_map import Absent, leave_out, row_map
-from .row_steps import RowStep, bounds_after
-from .scaler import PrivateScaler
+from .row_steps import Bounds, RowStep, bounds_after
+from .scaler import NoisyCount, PrivateScaler
 
 #: What a pipeline is made of: a step of ours, one of scikit-learn, "passthrough" or None.
 Step: TypeAlias = BaseEstimator | str | None
@@ -52,7 +49,29 @@ Step: TypeAlias = BaseEstimator | str | None
 GUESSED_ROWS = 10_000
 
 
-class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class PipelineArguments:
+    """Arguments of a pipeline, as its constructor takes them; documented there."""
+
+    steps: Sequence[tuple[str, BaseEstimator]]
+    _: KW_ONLY
+    epsilon: float = 1.0
+    delta: float | None = None
+    budget: Budget | None = None
+    shares: Mapping[str, float] | None = None
+    adjacency: str = "replace-one"
+    n_rows: int | None = None
+    ledger: Ledger | str | None = None
+    dataset: str | None = None
+    label: str | None = None
+    run_id: str | None = None
+    resume: str | PathLike[str] | None = None
+    memory: object = None
+    verbose: bool = False
+    transform_input: object = None
+
+
+class PrivatePipeline(StatementMixin, PipelineArguments, Pipeline):  # type: ignore[misc]
     r"""A scikit-learn pipeline whose steps share one budget; made by `make_private_pipeline`.
 
     Guarantee
@@ -99,39 +118,6 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
     """
 
     ledger = LedgerArgument()
-
-    def __init__(
-        self,
-        steps: Sequence[tuple[str, Step]],
-        *,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        budget: Budget | None = None,
-        shares: Mapping[str, float] | None = None,
-        adjacency: str = "replace-one",
-        n_rows: int | None = None,
-        ledger: Ledger | str | None = None,
-        dataset: str | None = None,
-        label: str | None = None,
-        run_id: str | None = None,
-        resume: str | PathLike[str] | None = None,
-        memory: object = None,
-        verbose: bool = False,
-        transform_input: object = None,
-    ) -> None:
-        super().__init__(steps, memory=memory, verbose=verbose)
-        self.transform_input = transform_input
-        self.epsilon = epsilon
-        self.delta = delta
-        self.budget = budget
-        self.shares = shares
-        self.adjacency = adjacency
-        self.n_rows = n_rows
-        self.ledger = ledger
-        self.dataset = dataset
-        self.label = label
-        self.run_id = run_id
-        self.resume = resume
 
     # ---------------------------------------------------------------------------------------------- public side
 
@@ -399,12 +385,11 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
         if prepared is not None and n_rows is not None:
             warn_if_hopeless(prepared, shape, stacklevel=4)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted pipeline and its statement to a JSON file (no pickle); read it back with `dpsparse.load`."""
-        from .pipeline_file import save_pipeline
+    def stored(self) -> object:
+        """What a file holds."""
+        from .pipeline_file import pipeline_content
 
-        check_is_fitted(self.steps[-1][1], "coef_")
-        save_pipeline(self, path)
+        return pipeline_content(self)
 
     def fit_transform(self, X: object, y: object = None, **params: object) -> NoReturn:
         """Refused: a slice would fit its steps with budgets of their own, and charge no ledger."""

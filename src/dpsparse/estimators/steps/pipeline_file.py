@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import partial
 from types import UnionType
@@ -16,14 +15,11 @@ from sklearn.feature_extraction import text
 from ...core import DataError, Statement
 from ...core.codec import form
 from ...io.dictionary import Dictionary, TableEncoder
-from ..model_file import model_content, model_of, of_earlier_release, write_sealed
-from ..model_schema import ModelContent, seal, unseal
-from .bounds import Bounds
-from .count import NoisyCount
+from ..model_file import ModelContent, model_content, model_of, of_earlier_release, seal, unseal
 from .pipeline import PrivatePipeline
 from .private_bounds import PrivateBounds
-from .row_steps import PublicScaler, RowNormalizer
-from .scaler import PrivateScaler
+from .row_steps import Bounds, PublicScaler, RowNormalizer
+from .scaler import NoisyCount, PrivateScaler
 from .values import arguments, restored_value, stored_value
 
 FORMAT, VERSION = "dpsparse-pipeline", 1
@@ -78,8 +74,8 @@ class PipelineContent:
     statement: Statement
 
 
-def save_pipeline(pipeline: PrivatePipeline, path: str | os.PathLike[str]) -> None:
-    """Write a fitted pipeline; the file appears whole or not at all.
+def pipeline_content(pipeline: PrivatePipeline) -> PipelineContent:
+    """All that a file of a fitted pipeline holds.
 
     Raises
     ------
@@ -88,8 +84,7 @@ def save_pipeline(pipeline: PrivatePipeline, path: str | os.PathLike[str]) -> No
     """
     *before, (name, model) = pipeline.steps
     steps = tuple(_step(step_name, step) for step_name, step in before)
-    content = PipelineContent(arguments(pipeline, LEFT), steps, name, model_content(model), pipeline.statement_)
-    write_sealed(path, content)
+    return PipelineContent(arguments(pipeline, LEFT), steps, name, model_content(model), pipeline.statement_)
 
 
 def pipeline_of(content: PipelineContent) -> PrivatePipeline:

@@ -11,19 +11,20 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 
 from ...accounting import PlanCost, PricedPlan, cost_of_units, price
-from ...core import Adjacency, Ask, Budget, Noise, Plan, Statement, checks
+from ...core import Adjacency, Ask, Noise, Plan, Statement, checks
 from ...core.checks import PERSON, ROW, unit_name
 from ...core.facts import Facts, Vector
 from ...core.mechanisms import Randomness
-from ...fitting import Seed, check_noise_kind, public_rows, stated_budget, warn_if_seeded
+from ...fitting import check_noise_kind, public_rows, stated_budget, warn_if_seeded
 from ...fitting.drawn import Drawn
 from ...fitting.session import session
 from ...fitting.statement import complete_step, draft_step
-from ...ledger import Ledger, LedgerArgument, Payment
+from ...ledger import LedgerArgument, Payment
 from ...queries.kinds import Oracle
 from ...queries.losses import Squared
 from ...rows import Records, refuse_missing
 from ...rows.records import CHOICES
+from ..arguments import BudgetArguments
 from ..input_checks import read_source, rows_of_units, with_ids
 
 
@@ -42,22 +43,11 @@ class StepRows:
 
 
 @dataclass(eq=False, repr=False)
-class StepArguments:
+class StepArguments(BudgetArguments):
     """Arguments of every step with a budget, as its constructor takes them."""
 
-    epsilon: float = 1.0
-    delta: float | None = None
     _: KW_ONLY
-    budget: Budget | None = None
-    adjacency: str = "replace-one"
-    noise: str = "lattice"
-    ledger: Ledger | str | None = None
-    dataset: str | None = None
-    label: str | None = None
-    run_id: str | None = None
-    on_missing: str = "refuse"
     unit: str | None = None
-    random_state: Seed = None
 
 
 class PrivateStep(StepArguments, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]

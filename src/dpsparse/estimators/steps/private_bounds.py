@@ -22,8 +22,8 @@ from ...rows import Records, read_bounds
 from ...rows.bounds import read_target_bound
 from ...rows.records import center_targets, suppress_messages
 from ..input_checks import read_vector
-from .bounds import Bounds
 from .priced import PrivateStep
+from .row_steps import Bounds
 
 #: Points of the grid grow by this factor, from the smallest on.
 RATIO = 1.1

@@ -13,7 +13,7 @@ from ...core import DataError, Statement
 from ...core.plain import Json
 from ...io.dictionary import Dictionary
 from ...ledger import PAYING
-from .bounds import Bounds
+from .row_steps import Bounds
 
 #: Records that are stored with the name of their kind.
 RECORDS: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], object]]] = {

@@ -11,7 +11,7 @@ with the rest of the budget.
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Self
 
@@ -23,18 +23,18 @@ from ...core import Adjacency, Budget, DataError, MissingValueError, Noise, Stat
 from ...core.facts import Vector
 from ...core.mechanisms import Randomness
 from ...core.public_draws import repeatable
-from ...fitting import Seed, check_noise_kind, plan_fit, public_rows, stated_budget, warn_if_seeded
+from ...fitting import check_noise_kind, plan_fit, public_rows, stated_budget, warn_if_seeded
 from ...fitting.drawn import Drawn
 from ...fitting.session import PaidBy, session
 from ...fitting.statement import MADE_ROWS, charged_to, complete_step, draft_step, refusals, state_pipeline
 from ...io.scikit import BaseEstimator, check_is_fitted
-from ...ledger import Ledger, LedgerArgument, check_ledger
+from ...ledger import LedgerArgument, check_ledger
 from ...oracles import Resume
 from ...queries.losses import Squared, Survival
-from ...recipes import Recipe
 from ...rows import Records, refuse_missing
 from ...rows.records import AT_FIT, CHOICES
 from ...rows.row_bounds import RowBounds
+from ..arguments import ModelArguments
 from ..classifier import SparseClassifier
 from ..display import StatementMixin
 from ..input_checks import read_source, refuse_fit_arguments
@@ -64,7 +64,16 @@ RUNNING = ("memory_limit", "random_state", "verbose")
 ONE_ROW = "each person has one row, and time, event and entry belong to that person"
 
 
-class SparseSurvival(StatementMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class SurvivalArguments(ModelArguments):
+    """Arguments of a survival model, as its constructor takes them; documented there."""
+
+    _: KW_ONLY
+    horizon: float | None = None
+    intervals: int = 20
+
+
+class SparseSurvival(StatementMixin, SurvivalArguments, BaseEstimator):  # type: ignore[misc]
     """Sparse proportional hazards under differential privacy, for times to an event that may be censored.
 
     One row for each person: covariates that change with time, several rows of a person, are not
@@ -118,63 +127,6 @@ memory_limit, random_state, verbose
     statement_: Statement
     n_features_in_: int
     model_: SparseRegressor
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        *,
-        horizon: float | None = None,
-        intervals: int = 20,
-        budget: Budget | None = None,
-        sparsity: int | None = None,
-        row_norm: float | None = None,
-        feature_bound: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None,
-        feature_center: ArrayLike | None = None,
-        recipe: str | Recipe = "auto",
-        penalty: str = "l2",
-        alpha: float = 0.0,
-        l1_ratio: float = 0.5,
-        box: float | None = None,
-        adjacency: str = "replace-one",
-        n_rows: int | None = None,
-        noise: str = "lattice",
-        ledger: Ledger | str | None = None,
-        dataset: str | None = None,
-        label: str | None = None,
-        run_id: str | None = None,
-        resume: str | PathLike[str] | None = None,
-        on_missing: str = "refuse",
-        memory_limit: str | int | None = None,
-        random_state: Seed = None,
-        verbose: bool = False,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.horizon = horizon
-        self.intervals = intervals
-        self.budget = budget
-        self.sparsity = sparsity
-        self.row_norm = row_norm
-        self.feature_bound = feature_bound
-        self.feature_center = feature_center
-        self.recipe = recipe
-        self.penalty = penalty
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.box = box
-        self.adjacency = adjacency
-        self.n_rows = n_rows
-        self.noise = noise
-        self.ledger = ledger
-        self.dataset = dataset
-        self.label = label
-        self.run_id = run_id
-        self.resume = resume
-        self.on_missing = on_missing
-        self.memory_limit = memory_limit
-        self.random_state = random_state
-        self.verbose = verbose
 
     # ---------------------------------------------------------------------------------------------- fitting
 
@@ -351,12 +303,11 @@ memory_limit, random_state, verbose
         check_is_fitted(self, "coef_")
         return plot_survival(self, X, where)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the model and its statement to a JSON file (no pickle); read it back with `dpsparse.load`."""
-        from .survival_file import save_survival
+    def stored(self) -> object:
+        """What a file holds."""
+        from .survival_file import survival_content
 
-        check_is_fitted(self, "coef_")
-        save_survival(self, path)
+        return survival_content(self)
 
     @property
     def basis_(self) -> Basis | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,8 +10,7 @@ import numpy as np
 from ...core import Statement
 from ...core.codec import FormError, form
 from ...core.facts import Vector
-from ..model_file import model_content, model_of, write_sealed
-from ..model_schema import ModelContent, seal, unseal
+from ..model_file import ModelContent, model_content, model_of, seal, unseal
 from ..regressor import SparseRegressor
 from .life_table import LifeTable
 from .survival import SHARED, SparseSurvival
@@ -41,15 +39,13 @@ class SurvivalContent:
     statement: Statement
 
 
-def save_survival(model: SparseSurvival, path: str | os.PathLike[str]) -> None:
-    """Write a fitted survival model; the file appears whole or not at all."""
+def survival_content(model: SparseSurvival) -> SurvivalContent:
+    """All that a file of a fitted survival model holds."""
     table = model.baseline_
     linear = model.model_
     if "dictionary_" in vars(model):
         linear.dictionary_ = model.dictionary_
-    write_sealed(
-        path, SurvivalContent(table.times, table.hazard, float(model.epsilon), model_content(linear), model.statement_)
-    )
+    return SurvivalContent(table.times, table.hazard, float(model.epsilon), model_content(linear), model.statement_)
 
 
 def survival_of(content: SurvivalContent) -> SparseSurvival:
