@@ -104,9 +104,7 @@ weight_bound, offset_bound, memory_limit, random_state, verbose
         self.intercept_ = np.array([intercept for _, intercept in fitted.models])
         self.support_ = np.flatnonzero(np.any(self.coef_ != 0, axis=0))
         self.multinomial_ = fitted.joint
-        self._keep_shared(fitted)
-        self._keep_intervals(fitted)
-        return self
+        return self._keep(fitted)
 
     def predict_interval(self, X: object, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Ends of an interval for the probability of the second class, for each row.

@@ -20,13 +20,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core import Adjacency, DataError
+from ..core import Adjacency, DataError, checks
 from ..core.checks import PERSON, ROW, unit_name
+from ..core.facts import Vector
 from ..fitting import FitRequest
 from ..io.scikit import BaseEstimator
 from ..rows.cells import ROUNDED_FROM
 from ..rows.file_records import ClusterRecords, FileRecords
-from ..rows.records import Records, cell_numbers, suppress_messages
+from ..rows.records import CHOICES, Records, cell_numbers, refuse_missing, suppress_messages
 from ..rows.units import read_units
 
 
@@ -87,6 +88,26 @@ def with_ids(X: Any, y: object, units: object) -> tuple[Any, Any, Any]:
             "each row."
         )
     return X.drop(columns=[units]) if hasattr(X, "iloc") else X.drop(units), y, X[units]
+
+
+def protected_unit(unit: str | None, units: object) -> str:
+    """The word for the unit that is protected: as it is named, else a person where ids are given, and a row elsewhere.
+
+    Refuses a name without ids.
+    """
+    word = unit_name(unit)
+    if units is None and word != ROW:
+        raise ValueError(
+            f"unit={word!r} protects all rows with the same id. Give units=, the id of each row; or leave unit=None."
+        )
+    return PERSON if units is not None and word == ROW else word
+
+
+def unless_refused(on_missing: str, source: Records, targets: Vector | None = None) -> Records:
+    """The rows; refused where a cell or target is missing and that was asked for."""
+    if checks.one_of(on_missing, "on_missing", CHOICES) == "refuse":
+        refuse_missing(source, np.zeros(0) if targets is None else targets)
+    return source
 
 
 def rows_of_units(source: Records, units: object) -> Records:
@@ -256,9 +277,7 @@ def shared_unit(parts: Iterable[BaseEstimator], units: object) -> str:
     named = sorted({unit_name(given) for part in parts if (given := part.get_params(deep=False).get("unit"))})
     if len(named) > 1:
         raise ValueError(f"one guarantee protects one unit, and its parts name several: {', '.join(named)}.")
-    if units is None and named:
-        raise ValueError(f"unit={named[0]!r} protects all rows with the same id. Give them: fit(X, y, units=ids).")
-    return ROW if units is None else named[0] if named else PERSON
+    return protected_unit(named[0] if named else None, units)
 
 
 def refuse_named_unit(part: BaseEstimator, whole: str) -> None:

@@ -12,14 +12,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..core import DataError, Statement
-from ..core.checks import PERSON, ROW
+from ..core.checks import ROW
 from ..core.facts import Vector
 from ..core.public_draws import repeatable
 from ..core.words import one_of_many
 from ..fitting import FitRequest, FitResult, Targets, fit, plan_fit, read_targets, refuse_rows_brought
 from ..fitting.counts import checked_columns, warn_of_unread
 from ..fitting.statement import MADE_ROWS, void
-from ..fitting.targets import GivenTerms, logarithms, read_column, read_terms
+from ..fitting.targets import GivenTerms, read_offsets, read_terms
 from ..io.dictionary import BoundedArray, TableEncoder
 from ..io.dictionary.carrier import carried_bounds
 from ..io.scikit import BaseEstimator, check_is_fitted
@@ -36,6 +36,7 @@ from .display import StatementMixin
 from .input_checks import (
     UNITS_IN_MEMORY,
     open_rows_in_files,
+    protected_unit,
     read_source,
     read_vector,
     refuse_fit_arguments,
@@ -139,24 +140,12 @@ class SparseLinear(ShapesMixin, StatementMixin, FitArguments, BaseEstimator):  #
 
     # ---------------------------------------------------------------------------------------------- fitting
 
-    def read_rows(self, X: object, y: object) -> tuple[FitRequest, Records, Targets]:
+    def read_rows(self, X: object, y: object, *, silently: bool = False) -> tuple[FitRequest, Records, Targets]:
         """Check arguments, shapes and declared types, and code the targets.
 
-        Refuse missing values if that was asked for.
-
         Sets `n_features_in_` and, for data frames, `feature_names_in_`. Messages name no row and no
-        value.
-        """
-        request, source, targets = self.read_silently(X, y)
-        if request.on_missing == "refuse":
-            # with declared classes another label, or a missing one, makes its record empty in any case
-            refuse_missing(source, targets.coded if request.classes is None else np.zeros(0))
-        return request, source, targets
-
-    def read_silently(self, X: object, y: object) -> tuple[FitRequest, Records, Targets]:
-        """As `read_rows`, but without a refusal because of a value.
-
-        Only classes may be refused because of their values, where they are to be learned.
+        value. Missing values are refused if that was asked for; `silently`, only classes may be
+        refused because of their values, where they are to be learned.
         """
         request = self.request()
         X, y = open_rows_in_files(X, y, request)
@@ -172,7 +161,11 @@ class SparseLinear(ShapesMixin, StatementMixin, FitArguments, BaseEstimator):  #
         # rows that carry bounds, or say which cells were not understood, were made by an encoder from a dictionary
         if carried is None and source.unread is None and request.recipe.private:
             targets = replace(targets, assumptions=(*targets.assumptions, MADE_ROWS))
-        return self.with_bounds(request, carried), source, targets
+        request = self.with_bounds(request, carried)
+        if not silently and request.on_missing == "refuse":
+            # with declared classes another label, or a missing one, makes its record empty in any case
+            refuse_missing(source, targets.coded if request.classes is None else np.zeros(0))
+        return request, source, targets
 
     def with_bounds(self, request: FitRequest, carried: ColumnBounds | None = None) -> FitRequest:
         """The request with bounds as numbers, where they were given by column name or come with the rows."""
@@ -254,14 +247,9 @@ class SparseLinear(ShapesMixin, StatementMixin, FitArguments, BaseEstimator):  #
         units : array-like or None
             The id of each row.
         """
+        word = protected_unit(None if request.unit == ROW else request.unit, units)
         if units is None:
-            if request.unit != ROW:
-                raise ValueError(
-                    f"unit={request.unit!r} protects all rows with the same id. Give their ids: "
-                    f"fit(X, y, units=ids), one for each row; or leave unit=None."
-                )
             return request, source
-        word = PERSON if request.unit == ROW else request.unit
         if source.spread is not None and request.intervals is not None:
             raise DataError(UNITS_IN_MEMORY)
         return replace(request, unit=word), rows_of_units(source, units)
@@ -297,22 +285,17 @@ class SparseLinear(ShapesMixin, StatementMixin, FitArguments, BaseEstimator):  #
             fitted = replace(fitted, statement=void(fitted.statement, repeated))
         return self.keep(fitted, targets.classes)
 
-    def _keep_shared(self, fitted: FitResult) -> None:
+    def _keep(self, fitted: FitResult, center: float = 0.0) -> Self:
+        """Take over what both kinds of models learn; `center` is that of the target."""
         self.statement_, self._fitted_bounds, self._basis = fitted.statement, fitted.bounds, fitted.basis
         if fitted.paths:
             self.path_ = fitted.paths[0] if len(fitted.paths) == 1 else list(fitted.paths)
-
-    def _keep_intervals(self, fitted: FitResult, center: float = 0.0) -> None:
-        if fitted.inferred is None:
-            return
-        self.intervals_ = Intervals.of(
-            fitted.inferred,
-            names_or_none(self),
-            center=center,
-            classes=self.request().classifies,
-            unit=one_of_many(fitted.statement.unit),
-        )
-        self.covariance_ = self.intervals_.covariance
+        if fitted.inferred is not None:
+            names, unit = names_or_none(self), one_of_many(fitted.statement.unit)
+            classes = self.request().classifies
+            self.intervals_ = Intervals.of(fitted.inferred, names, center=center, classes=classes, unit=unit)
+            self.covariance_ = self.intervals_.covariance
+        return self
 
     # ---------------------------------------------------------------------------------------------- after fitting
 
@@ -359,15 +342,12 @@ class SparseLinear(ShapesMixin, StatementMixin, FitArguments, BaseEstimator):  #
 
     def _offsets(self, offset: object, exposure: object, rows: int) -> Vector:
         """What is added to the margins of rows that a fitted model is applied to; 0 where nothing is given."""
-        if offset is not None and exposure is not None:
-            raise TypeError("exposure=E is offset=log(E). Give one of them.")
-        if offset is None and exposure is None:
+        found = read_offsets(offset, exposure, rows)
+        if found is None:
             return np.zeros(rows)
         bounds = self.request().offset_bound
         if bounds is None:
             raise ValueError("this model has no offset_bound, so it was fitted without offsets and takes none.")
-        found = read_column(offset, "offset", rows)
-        found = logarithms(read_column(exposure, "exposure", rows)) if found is None else found
         if not np.all(np.isfinite(found)):
             raise DataError("offsets must be finite numbers, and exposures positive ones.")
         return np.clip(found, *bounds)

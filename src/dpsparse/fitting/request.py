@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import recipes
-from ..core import Adjacency, AssumptionError, Budget, BudgetError, PrivacyError, checks
+from ..core import Adjacency, AssumptionError, Budget, BudgetError, Noise, PrivacyError, checks
 from ..core.checks import ROW, unit_name
 from ..core.facts import LARGEST_SIZE, SMALLEST_SIZE, Facts, Penalty, Vector
 from ..ledger import Ledger, check_ledger
@@ -122,6 +122,12 @@ def check_noise_kind(noise: object, random_state: Seed) -> str:
             "noise='exact' takes its keys from the operating system and cannot be seeded; leave random_state=None."
         )
     return noise
+
+
+def noise_of_sums(noise: object, random_state: Seed) -> Noise:
+    """What protects sums, by the kind of noise."""
+    exact = check_noise_kind(noise, random_state) == "exact"
+    return Noise.DISCRETE_GAUSSIAN if exact else Noise.GAUSSIAN
 
 
 def read_loss(loss: object, *, classes: bool) -> Loss:

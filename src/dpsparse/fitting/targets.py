@@ -140,8 +140,6 @@ def read_terms(request: FitRequest, given: GivenTerms, targets: Targets) -> tupl
     Refuses terms without a declared bound. A record whose offset or weight is no finite number is
     absent, or refused, as `on_missing` says.
     """
-    if given.offset is not None and given.exposure is not None:
-        raise TypeError("exposure=E is offset=log(E). Give one of them.")
     weights = given.sample_weight is not None
     offsets = given.offset is not None or given.exposure is not None
     factors = class_factors(request, targets.classes)
@@ -157,9 +155,7 @@ def read_terms(request: FitRequest, given: GivenTerms, targets: Targets) -> tupl
         )
     rows = targets.coded.size
     weight = read_column(given.sample_weight, "sample_weight", rows)
-    offset = read_column(given.offset, "offset", rows)
-    if given.exposure is not None:
-        offset = logarithms(read_column(given.exposure, "exposure", rows))
+    offset = read_offsets(given.offset, given.exposure, rows)
     if request.on_missing == "refuse" and not all(v is None or np.all(np.isfinite(v)) for v in (weight, offset)):
         raise MissingValueError(REFUSAL + AT_FIT)
     top = request.weight_bound if weights else 1.0
@@ -190,11 +186,15 @@ def read_column(given: object, name: str, rows: int) -> Vector | None:
     return np.array(found, dtype=float)
 
 
-def logarithms(exposure: Vector | None) -> Vector:
-    """Offsets of exposures; NaN where one is not positive."""
-    assert exposure is not None
+def read_offsets(offset: object, exposure: object, rows: int) -> Vector | None:
+    """One offset for each row, or the logarithm of its exposure, NaN where that is not positive; None: no offsets."""
+    if offset is not None and exposure is not None:
+        raise TypeError("exposure=E is offset=log(E). Give one of them.")
+    exposed = read_column(exposure, "exposure", rows)
+    if exposed is None:
+        return read_column(offset, "offset", rows)
     with np.errstate(all="ignore"):
-        return np.where(exposure > 0, np.log(exposure), np.nan)
+        return np.where(exposed > 0, np.log(exposed), np.nan)
 
 
 def class_factors(request: FitRequest, classes: NDArray[np.generic] | None) -> Vector | None:

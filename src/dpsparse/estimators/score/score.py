@@ -16,12 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from ...accounting import PlanCost, cost_of_units, price
 from ...audit.pipeline import refuse_mixing_transform
 from ...core import Adjacency, Ask, Budget, DataError, Noise, Plan, checks
-from ...core.checks import PERSON, ROW, unit_name
 from ...core.facts import Facts, Target, Vector
 from ...core.mechanisms import Randomness
 from ...core.statement import Statement
 from ...core.words import one_of_many
-from ...fitting import FitRequest, Seed, check_noise_kind, public_rows, read_targets, stated_budget, warn_if_seeded
+from ...fitting import FitRequest, Seed, noise_of_sums, public_rows, read_targets, stated_budget, warn_if_seeded
 from ...fitting.drawn import Drawn
 from ...fitting.session import PaidBy, session
 from ...fitting.statement import complete, draft_score
@@ -29,13 +28,22 @@ from ...io.dictionary import TableEncoder
 from ...ledger import Ledger, check_ledger
 from ...oracles import Resume
 from ...queries.losses import Loss, joint_of, mean_of
-from ...rows import Records, refuse_missing
+from ...rows import Records
 from ...rows.hosts import ClusterRows
 from ...rows.lattice import Lattice
 from ...rows.margins import MarginTable
-from ...rows.records import CHOICES, code_classes, suppress_messages
+from ...rows.records import code_classes, suppress_messages
 from ...rows.row_bounds import RowBounds
-from ..input_checks import open_clusters, read_source, read_vector, rows_of_units, target_kind, with_ids
+from ..input_checks import (
+    open_clusters,
+    protected_unit,
+    read_source,
+    read_vector,
+    rows_of_units,
+    target_kind,
+    unless_refused,
+    with_ids,
+)
 from ..linear import SparseLinear
 from ..search import PrivateSearch
 from ..steps.pipeline import about_missing, temporarily_set
@@ -182,9 +190,7 @@ def private_score(
     X, y = open_clusters(X, y)
     if group is not None and isinstance(X, ClusterRows):
         raise ValueError("rows on a cluster are not scored by group yet. Score each group's rows, or leave group=None.")
-    word = unit_name(unit) if units is None or unit is not None else PERSON
-    if units is None and word != ROW:
-        raise ValueError(f"unit={word!r} protects all rows with the same id. Give units=, the id of each row.")
+    word = protected_unit(unit, units)
     codes, X = _group(X, group, groups, model)
     scored = read_model(model, X, relation)
     if y is None and isinstance(X, ClusterRows):
@@ -198,12 +204,10 @@ def private_score(
     request = scored.request
     targets = read_targets(request, read_vector(scored.model, y, found)).coded
     del y
-    if checks.one_of(on_missing, "on_missing", CHOICES) == "refuse":
-        refuse_missing(scored.source, np.zeros(0) if request.classifies else targets)
+    unless_refused(on_missing, scored.source, None if request.classifies else targets)
     facts, design = _design(scored, chosen, rows, groups, loss_bounds, bins, confidence)
     facts = facts.with_(unit=word)
-    kind = Noise.DISCRETE_GAUSSIAN if check_noise_kind(noise, random_state) == "exact" else Noise.GAUSSIAN
-    plan = plan_scores(chosen, kind, shares)
+    plan = plan_scores(chosen, noise_of_sums(noise, random_state), shares)
     stated, at = stated_budget(budget, epsilon, delta, adjacency, rows)
     priced = price(plan, stated)
     randomness = Randomness(random_state)

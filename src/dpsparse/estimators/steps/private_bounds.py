@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ...accounting import PricedPlan, price
 from ...core import Ask, Budget, MissingBoundError, Noise, Plan, checks
 from ...core.facts import Facts, Target, Vector
-from ...fitting import Matrix, check_noise_kind, stated_budget
+from ...fitting import Matrix, check_noise_kind, noise_of_sums, stated_budget
 from ...fitting.counts import UNREAD, UnreadShares, ask_unread, checked_columns, warn_of_unread
 from ...queries.kinds import ColumnQuantile, Oracle
 from ...rows import Records, read_bounds
@@ -152,8 +152,7 @@ class PrivateBounds(PrivateStep):
         if self.check_cells is None:
             return Plan(asks=asks)
         share = checks.fraction(self.check_cells, "check_cells")
-        noise = Noise.LAPLACE if budget.delta == 0 else Noise.GAUSSIAN
-        noise = Noise.DISCRETE_GAUSSIAN if self.noise == "exact" and noise is Noise.GAUSSIAN else noise
+        noise = Noise.LAPLACE if budget.delta == 0 else noise_of_sums(self.noise, self.random_state)
         return Plan(asks=(Ask(name=UNREAD, question="Unread", noise=noise, share=share / (1 - share)), *asks))
 
     def outlook(self, n_rows: int, n_features: int, sparse: bool = False) -> str:

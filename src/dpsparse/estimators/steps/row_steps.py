@@ -19,10 +19,10 @@ from sklearn.utils.validation import check_is_fitted
 from ...core import Adjacency, checks
 from ...core.facts import Facts, Vector
 from ...fitting import Matrix
-from ...rows import Records, read_bounds, refuse_missing
+from ...rows import read_bounds
 from ...rows.declared import Bounded, ColumnBounds
-from ...rows.records import CHOICES, suppress_messages
-from ..input_checks import read_source
+from ...rows.records import suppress_messages
+from ..input_checks import read_source, unless_refused
 
 
 class RowStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -36,22 +36,16 @@ class RowStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: i
 
     def fit(self, X: object, y: object = None) -> Self:
         """Check the arguments and the shape; learns nothing from the rows."""
-        self._unless_refused(read_source(self, X, reset=True))
+        unless_refused(self.on_missing, read_source(self, X, reset=True))
         self.bounds_ = self.bounds_after(None, self.n_features_in_)
         return self
 
     def _rows(self, X: object) -> Matrix:
         check_is_fitted(self, "bounds_")
-        source = self._unless_refused(
-            read_source(self, X, reset=False, adjacency=Adjacency.ADD_REMOVE)
-        )  # there may be none
+        source = read_source(self, X, reset=False, adjacency=Adjacency.ADD_REMOVE)  # there may be none
+        unless_refused(self.on_missing, source)
         rows: Matrix = source.rows(0, source.shape[0]).astype(float, copy=True)
         return rows
-
-    def _unless_refused(self, source: Records) -> Records:
-        if checks.one_of(self.on_missing, "on_missing", CHOICES) == "refuse":
-            refuse_missing(source, np.zeros(0))
-        return source
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

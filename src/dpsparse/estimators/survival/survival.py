@@ -18,28 +18,28 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...accounting import Cost, PlanCost, PricedPlan, price
+from ...accounting import Cost, PricedPlan, price
 from ...core import Adjacency, Budget, DataError, MissingValueError, Noise, Statement, checks
 from ...core.facts import Vector
 from ...core.mechanisms import Randomness
 from ...core.public_draws import repeatable
-from ...fitting import check_noise_kind, plan_fit, public_rows, stated_budget, warn_if_seeded
-from ...fitting.drawn import Drawn
+from ...fitting import noise_of_sums, plan_fit, public_rows, stated_budget, warn_if_seeded
 from ...fitting.session import PaidBy, session
-from ...fitting.statement import MADE_ROWS, charged_to, complete_step, draft_step, refusals, state_pipeline
+from ...fitting.statement import MADE_ROWS, charged_to, refusals, state_pipeline
 from ...io.scikit import BaseEstimator, check_is_fitted
 from ...ledger import LedgerArgument, check_ledger
 from ...oracles import Resume
-from ...queries.losses import Squared, Survival
-from ...rows import Records, refuse_missing
-from ...rows.records import AT_FIT, CHOICES
+from ...queries.losses import Survival
+from ...rows import Records
+from ...rows.records import AT_FIT
 from ...rows.row_bounds import RowBounds
 from ..arguments import ModelArguments
 from ..classifier import SparseClassifier
 from ..display import StatementMixin
-from ..input_checks import read_source, refuse_fit_arguments
+from ..input_checks import read_source, refuse_fit_arguments, unless_refused
 from ..regressor import SparseRegressor
 from ..steps.plan import budgets_of, promise
+from ..steps.priced import asking
 from .life_table import LifeTable, Spells, ask_life_table, life_table_facts, life_table_plan, life_table_rows
 
 if TYPE_CHECKING:
@@ -157,10 +157,9 @@ memory_limit, random_state, verbose
         if source.spread is not None:
             raise DataError("survival is not fitted on a cluster yet. Bring the rows to one machine.")
         spells = Spells.read(time, event, entry, source.shape[0], float(times[-1]))
-        if checks.one_of(self.on_missing, "on_missing", CHOICES) == "refuse":
-            refuse_missing(source, np.zeros(0))
-            if spells.missing():
-                raise MissingValueError(_REFUSAL)
+        unless_refused(self.on_missing, source)
+        if self.on_missing == "refuse" and spells.missing():
+            raise MissingValueError(_REFUSAL)
         n_rows = public_rows(self.n_rows, adjacency, source.shape[0])
         resume = Resume.of(self.resume, self.dataset, self.run_id)
         with repeatable(None if resume is None else resume.public_seed):
@@ -215,13 +214,14 @@ memory_limit, random_state, verbose
     def _priced(self, n_rows: int, X: object, *, entries: bool) -> tuple[Cost, float, tuple[PricedPlan, Budget]]:
         """The bill of both parts, the delta at which epsilon is stated, the priced life table, and the fit's budget."""
         whole, delta = stated_budget(self.budget, self.epsilon, self.delta, self.adjacency, n_rows)
-        exact = check_noise_kind(self.noise, self.random_state) == "exact"
-        noise = Noise.DISCRETE_GAUSSIAN if exact else Noise.GAUSSIAN
+        noise = noise_of_sums(self.noise, self.random_state)
         shares = {"life table": TABLE_SHARE, "fit": 1 - TABLE_SHARE}
-        bill = promise(whole, gaussian=not exact and whole.rho is None)  # discrete noise is not proven to be mu-GDP
+        bill = promise(
+            whole, gaussian=noise is Noise.GAUSSIAN and whole.rho is None
+        )  # discrete noise is not proven to be mu-GDP
         budgets = budgets_of(bill, shares)
         model = self._model(budgets["fit"], delta, 1.0)
-        request, source, _ = model.read_silently(X, np.zeros(Records.of(X).shape[0]))
+        request, source, _ = model.read_rows(X, np.zeros(Records.of(X).shape[0]), silently=True)
         prepared = plan_fit(request, request.shape(*source.shape, sparse=source.sparse))
         if prepared.bill is None or prepared.plan.local:
             raise ValueError("survival needs a recipe with a curator and a proven price. Use recipe='auto'.")
@@ -237,16 +237,12 @@ memory_limit, random_state, verbose
     ) -> tuple[LifeTable, Statement]:
         """The life table and its statement; paid for by the session around it."""
         entries = spells.entry is not None
-        randomness = Randomness(self.random_state)
-        draft = draft_step(priced, delta, "life table", n_rows, "empty", secure=randomness.secure)
         rows, events = life_table_rows(spells, times)
-        facts, payer = life_table_facts(n_rows, times, entries=entries), PaidBy(None, None)
-        with (
-            session(payer, bill=PlanCost.of(priced), label="life table", delta=delta, randomness=randomness) as opened,
-            opened.open(rows, events, facts, Squared(), priced) as oracle,
-        ):
-            found = ask_life_table(oracle, times, entries=entries)
-        said = complete_step(draft, Drawn(oracle.receipts, priced), opened.payment, n_rows)
+        facts, randomness = life_table_facts(n_rows, times, entries=entries), Randomness(self.random_state)
+        unpaid = PaidBy(None, None)
+        with asking(unpaid, priced, delta, "life table", rows, events, facts, "empty", randomness) as step:
+            found = ask_life_table(step.oracle, times, entries=entries)
+        said = step.statement(n_rows)
         return found, replace(said, asks=tuple(replace(ask, name=f"life table: {ask.name}") for ask in said.asks))
 
     # ---------------------------------------------------------------------------------------------- after fitting
