@@ -316,13 +316,14 @@ class ShapesMixin:
         j = column if isinstance(column, int | np.integer) else places.get(column, -1)
         if not 0 <= j < self.n_features_in_:
             raise ValueError(f"{column!r} is no column of this model.")
-        for curve in () if self.basis_ is None else self.basis_.curves:
-            if curve.of.column == j:
-                return curve, self.basis_.place(curve), 1.0  # type: ignore[union-attr]
+        basis = self.basis_
+        bent = None if basis is None else next((curve for curve in basis.curves if curve.of.column == j), None)
+        if basis is not None and bent is not None:
+            return bent, basis.place(bent), 1.0
         bounds = self.fitted_bounds
         if bounds is None:
             raise ValueError("this model does not keep the bounds of its fit: fit it again.")
-        start = int(j) if self.basis_ is None else int(self.basis_.starts[j])
+        start = int(j) if basis is None else int(basis.starts[j])
         low, high = (float(np.broadcast_to(v, self.coef_.shape[-1:])[start]) for v in (bounds.lower, bounds.upper))
         own = numbers.get(int(j), NumberColumn(int(j), names[j], low, high))
         return Curve(own, "line", 1, 0.0, low, high), slice(start, start + 1), (high - low) / 2

@@ -76,9 +76,17 @@ def fit(
     bar = progress_bar(name, turns) if request.verbose else None
     public = {"recipe": name, "n_rows": prepared.facts.n_rows, "n_features": prepared.facts.n_features}
     log_event("fit planned", **public, epsilon=draft.epsilon, delta=draft.delta, dataset=request.dataset)
-    payers, delta = (request,) if payers is None else payers, prepared.delta
-    kept = {"bill": prepared.bill, "label": name, "delta": delta, "resume": request.resume}
-    with session(*payers, **kept, randomness=randomness, bar=bar) as opened:  # type: ignore[arg-type]
+    payers = (request,) if payers is None else payers
+    paying = session(
+        *payers,
+        bill=prepared.bill,
+        label=name,
+        delta=prepared.delta,
+        resume=request.resume,
+        randomness=randomness,
+        bar=bar,
+    )
+    with paying as opened:
         fitted = run(prepared, X, targets, opened, draft=draft, opener=opener)
     give_back(prepared.facts)
     # cited once more, now that the ledger has noted the end

@@ -169,37 +169,13 @@ def _refuse_plan(made: FitPlan) -> None:
         )
 
 
-def in_user_units(inference: Inference, pilot: Pilot, step: Step, shift: Vector) -> InferenceResult:
-    """Coefficients and their covariance in the user's units.
+def in_user_units(inference: Inference, pilot: Pilot | None, step: Step | None, shift: Vector) -> InferenceResult:
+    """Coefficients and their covariance in the user's units; without a selected feature, nothing.
 
     Scales, centres and shift are undone, and the intercept moves from the first place to the last.
     The centre of the target is not added.
     """
-    facts, constant = inference.second.facts, int(pilot.constant)
-    unit = np.broadcast_to(np.asarray(facts.scale, dtype=float), (facts.n_features,))[pilot.support]
-    size, m = step.estimate.size, pilot.support.size
-    turn = np.zeros((size, size))
-    turn[np.arange(m), np.arange(m) + constant] = 1 / (pilot.scale * unit)
-    if constant:
-        turn[-1, 0] = 1.0
-        turn[-1, 1:] = -(pilot.centre + shift[pilot.support]) / pilot.scale
-    return InferenceResult(
-        support=pilot.support,
-        estimate=turn @ step.estimate,
-        covariance=turn @ step.covariance @ turn.T,
-        intercept=bool(constant),
-        flag=step.flag,
-        target="robust" if inference.intervals.robust else "mean",
-        clip=pilot.residual,
-        kept=pilot.kept,
-        beyond=pilot.beyond,
-        n_rows=inference.intervals.n_rows,
-    )
-
-
-def nothing_selected(inference: Inference) -> InferenceResult:
-    """What is known where no feature was selected: nothing."""
-    return InferenceResult(
+    nothing = InferenceResult(
         support=np.zeros(0, dtype=np.intp),
         estimate=np.zeros(0),
         covariance=np.zeros((0, 0)),
@@ -210,4 +186,25 @@ def nothing_selected(inference: Inference) -> InferenceResult:
         kept=1.0,
         beyond=0.0,
         n_rows=inference.intervals.n_rows,
+    )
+    if pilot is None or step is None:
+        return nothing
+    facts, constant = inference.second.facts, int(pilot.constant)
+    unit = np.broadcast_to(np.asarray(facts.scale, dtype=float), (facts.n_features,))[pilot.support]
+    size, m = step.estimate.size, pilot.support.size
+    turn = np.zeros((size, size))
+    turn[np.arange(m), np.arange(m) + constant] = 1 / (pilot.scale * unit)
+    if constant:
+        turn[-1, 0] = 1.0
+        turn[-1, 1:] = -(pilot.centre + shift[pilot.support]) / pilot.scale
+    return replace(
+        nothing,
+        support=pilot.support,
+        estimate=turn @ step.estimate,
+        covariance=turn @ step.covariance @ turn.T,
+        intercept=bool(constant),
+        flag=step.flag,
+        clip=pilot.residual,
+        kept=pilot.kept,
+        beyond=pilot.beyond,
     )

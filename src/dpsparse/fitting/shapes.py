@@ -262,8 +262,10 @@ def monotone(curve: Curve, coef: Vector) -> Vector:
 
 def with_monotone(basis: Basis | None, coef: Vector) -> Vector:
     """Coefficients of one model in which curves that are declared monotone are."""
+    if basis is None:
+        return coef
     found = coef.copy()
-    for curve in () if basis is None else basis.curves:
+    for curve in basis.curves:
         if curve.kind == "monotone":
-            found[basis.place(curve)] = monotone(curve, coef[basis.place(curve)])  # type: ignore[union-attr]
+            found[basis.place(curve)] = monotone(curve, coef[basis.place(curve)])
     return found

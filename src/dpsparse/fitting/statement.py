@@ -266,12 +266,12 @@ def draft_score(
 
 def state_pipeline(
     parts: Sequence[Statement],
+    epsilon: float,
+    accountant: str,
+    bill: Cost | None,
     *,
-    epsilon: float | None,
     delta: float,
-    accountant: str | None,
     free: Sequence[str],
-    bill: Cost | None = None,
 ) -> Statement:
     """One statement for all steps of a pipeline.
 
@@ -280,7 +280,7 @@ def state_pipeline(
     parts : sequence of Statement
         Of its priced steps, the model last.
     epsilon, accountant, bill
-        Of the whole; None where only the model has a price, and its own hold.
+        Of the whole; without a bill it is that of the model, which alone has a price.
     delta : float
     free : sequence of str
         Steps that cost nothing.
@@ -293,13 +293,13 @@ def state_pipeline(
         last,
         private=all(part.private for part in parts),
         priced=all(part.priced for part in parts),
-        epsilon=last.epsilon if epsilon is None else epsilon,
+        epsilon=epsilon,
         delta=delta,
         rho=math.fsum(part.rho for part in parts),
         mu=math.hypot(*(part.mu for part in parts)),
         recipe=f"pipeline of {', '.join(part.recipe for part in parts)}",
         asks=tuple(ask for part in parts for ask in part.asks),
-        accountant=last.accountant if accountant is None else accountant,
+        accountant=accountant,
         assumptions=_once(assumptions),
         caveats=_once(c for part in parts for c in _strong(part)),
         notes=_once(note for part in parts for note in part.notes),

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -284,8 +285,8 @@ def _metrics(names: Sequence[str] | str | None, scored: Scored) -> list[Metric]:
 
 
 def _group(
-    X: object, group: object, groups: Sequence[object] | None, model: BaseEstimator
-) -> tuple[np.ndarray | None, object]:
+    X: Any, group: object, groups: Sequence[object] | None, model: BaseEstimator
+) -> tuple[np.ndarray | None, Any]:
     """Number of each row's group, NaN for any other.
 
     And the rows, without the column where the model does not know it.
@@ -304,10 +305,10 @@ def _group(
         return code_classes(np.asarray(group, dtype=object).ravel(), list(groups)), X
     if group not in getattr(X, "columns", ()):
         raise ValueError(f"group must be a column of X or one label for each row, and X has no column {group!r}.")
-    codes = code_classes(np.asarray(X[group], dtype=object), list(groups))  # type: ignore[index]
+    codes = code_classes(np.asarray(X[group], dtype=object), list(groups))
     names = vars(model).get("feature_names_in_", None)
     if names is not None and group not in names:
-        X = X.drop(columns=[group]) if hasattr(X, "iloc") else X.drop(group)  # type: ignore[attr-defined]
+        X = X.drop(columns=[group]) if hasattr(X, "iloc") else X.drop(group)
     return codes, X
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from os import PathLike
-from typing import Self
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,8 +54,13 @@ def planned_run(parameters: Parameters, prepared: FitPlan, rows: int, shape: Sha
     return PlannedRun(parameters=parameters, recipe=draft.recipe, asks=asks, notes=draft.notes)
 
 
-def _classifies(search: PrivateSearch) -> bool:
-    return bool(is_classifier(search.estimator))
+Method = TypeVar("Method", bound=Callable[..., object])
+
+
+def _of_classifiers(method: Method) -> Method:
+    """A method of searches for classifiers; other searches do not have it."""
+    made: Method = available_if(lambda search: is_classifier(search.estimator))(method)
+    return made
 
 
 @dataclass(eq=False, repr=False)
@@ -388,38 +393,38 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, SearchArguments, BaseEst
         return search_content(self)
 
     @property
+    def _best(self) -> SparseLinear:
+        """The best model; refuses a search that has not been fitted."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_
+
+    @property
     def classes_(self) -> NDArray[np.generic]:
         """Classes of a classifier."""
-        check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.classes_)
+        return np.asarray(self._best.classes_)
 
     def predict(self, X: object) -> NDArray[np.generic]:
         """Predictions of the best model."""
-        check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.predict(X))
+        return np.asarray(self._best.predict(X))
 
-    @available_if(_classifies)  # type: ignore[untyped-decorator]
+    @_of_classifiers
     def predict_proba(self, X: object) -> Vector:
         """Class probabilities of the best model."""
-        check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.predict_proba(X))
+        return np.asarray(self._best.predict_proba(X))
 
-    @available_if(_classifies)  # type: ignore[untyped-decorator]
+    @_of_classifiers
     def predict_log_proba(self, X: object) -> Vector:
         """Logarithms of the class probabilities of the best model."""
-        check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.predict_log_proba(X))
+        return np.asarray(self._best.predict_log_proba(X))
 
-    @available_if(_classifies)  # type: ignore[untyped-decorator]
+    @_of_classifiers
     def decision_function(self, X: object) -> Vector:
         """Margins of the best model."""
-        check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.decision_function(X))
+        return np.asarray(self._best.decision_function(X))
 
     def score(self, X: object, y: object) -> float:
         """Score of the best model on some rows: exact, and so not to be published unless they are public."""
-        check_is_fitted(self, "best_estimator_")
-        return float(self.best_estimator_.score(X, y))
+        return float(self._best.score(X, y))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

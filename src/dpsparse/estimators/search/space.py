@@ -9,7 +9,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Protocol, TypeGuard
+from typing import Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 from sklearn.base import clone
@@ -59,6 +59,7 @@ DEFAULT_RECIPES = ("select_polish", "dual_averaging", "dp_ight")
 Listed = list[object] | tuple[object, ...] | range | np.ndarray
 
 
+@runtime_checkable
 class Distribution(Protocol):
     """Values by chance, as in ``scipy.stats``."""
 
@@ -133,12 +134,13 @@ class Space:
     def draw(self, generator: np.random.Generator) -> Parameters:
         """One candidate; independent of all others and of the data."""
         part = self.parts[int(generator.integers(len(self.parts)))]
-        return {
-            name: values[int(generator.integers(len(values)))]
-            if listed(values)
-            else scalar(values.rvs(random_state=generator))  # type: ignore[union-attr]
-            for name, values in part.items()
-        }
+        return {name: _drawn(values, generator) for name, values in part.items()}
+
+
+def _drawn(values: Choices, generator: np.random.Generator) -> object:
+    if isinstance(values, Distribution):
+        return scalar(values.rvs(random_state=generator))
+    return values[int(generator.integers(len(values)))]
 
 
 def candidate(estimator: SparseLinear, parameters: Mapping[str, object]) -> SparseLinear:
@@ -174,7 +176,7 @@ def _check_values(name: str, values: object) -> None:
     if listed(values):
         if len(values) == 0:
             raise ValueError(f"{name!r} has an empty list of values.")
-    elif not callable(getattr(values, "rvs", None)):
+    elif not isinstance(values, Distribution):
         raise TypeError(
             f"{name!r} must have a list of values or a distribution with a method rvs, such as "
             f"scipy.stats.loguniform(0.1, 10), got {values!r}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence, Sized
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
 from os import PathLike
 from typing import NoReturn, Self, TypeAlias
@@ -15,14 +15,14 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from ... import recipes
-from ...accounting import cost_of_units
+from ...accounting import Cost, cost_of_units
 from ...core import Adjacency, Budget, BudgetError, DataError, HopelessFitWarning, PrivacyError, Statement
 from ...core.checks import ROW
 from ...core.mechanisms import Randomness
 from ...core.public_draws import repeatable
 from ...fitting import FitPlan, Matrix, Shape, plan_fit, public_rows, refuse_doubtful, stated_budget, trial_run
 from ...fitting.counts import NOBODY_SAID
-from ...fitting.session import session
+from ...fitting.session import Session, session
 from ...fitting.statement import MADE_ROWS, charged_to, refusals, state_pipeline
 from ...io.dictionary import TableEncoder
 from ...ledger import Ledger, LedgerArgument, check_ledger, refuse_own_ledger
@@ -324,37 +324,25 @@ class PrivatePipeline(StatementMixin, PipelineArguments, Pipeline):  # type: ign
         self._foresee(source, n_rows, plan)
         if not plan.alone:
             self._read_rows(source, y)
-        if plan.alone:  # it pays for its own plan
+        bill = None if plan.alone else cost_of_units(plan.bill, word)  # alone, the model pays for its own plan
+        with nullcontext() if bill is None else self._paying(bill, plan.delta, resume) as opened:
             statements = self._fit_steps(start, X, y, units, n_rows, bounds, plan)
-            whole = state_pipeline(statements, epsilon=None, delta=plan.delta, accountant=None, free=plan.free)
-        else:
-            seeded = any(vars(step).get("random_state") is not None for _, step in self.steps)
-            randomness = Randomness(0 if seeded else None)  # nothing is drawn from it: each step has its own
-            bill = cost_of_units(plan.bill, word)
-            with session(
-                self,
-                bill=bill,
-                label="private pipeline",
-                delta=plan.delta,
-                randomness=randomness,
-                nested=True,
-                resume=resume,
-            ) as opened:
-                statements = self._fit_steps(start, X, y, units, n_rows, bounds, plan)
-            whole = state_pipeline(
-                statements,
-                epsilon=plan.epsilon,
-                delta=plan.delta,
-                accountant=plan.accountant,
-                bill=bill,
-                free=plan.free,
-            )
+        by = statements[-1] if plan.alone else plan
+        whole = state_pipeline(statements, by.epsilon, by.accountant, bill, delta=plan.delta, free=plan.free)
+        if opened is not None:
             said = (*whole.assumptions, *refusals(self.steps[-1][1].on_missing))
             whole = charged_to(replace(whole, assumptions=said), opened.payment)
         if raw:
             whole = replace(whole, assumptions=tuple(a for a in whole.assumptions if a != MADE_ROWS))
         self.statement_ = self.steps[-1][1].statement_ = whole
         return self
+
+    def _paying(self, bill: Cost, delta: float, resume: Resume | None) -> AbstractContextManager[Session]:
+        """The session that pays for all steps."""
+        seeded = any(vars(step).get("random_state") is not None for _, step in self.steps)
+        randomness = Randomness(0 if seeded else None)  # nothing is drawn from it: each step has its own
+        what = "private pipeline"
+        return session(self, bill=bill, label=what, delta=delta, randomness=randomness, nested=True, resume=resume)
 
     def _refuse_late_counts(self, start: int, source: Records) -> None:
         """Refuse a count of cells by a step that will not be told of them, before anything is paid."""

@@ -16,8 +16,8 @@ from ...accounting import PricedPlan, price
 from ...core import Ask, Budget, MissingBoundError, Noise, Plan, checks
 from ...core.facts import Facts, Target, Vector
 from ...fitting import Matrix, check_noise_kind, noise_of_sums, stated_budget
-from ...fitting.counts import UNREAD, UnreadShares, ask_unread, checked_columns, warn_of_unread
-from ...queries.kinds import ColumnQuantile, Oracle
+from ...fitting.counts import UNREAD, UnreadShares, ask_share, checked_columns, warn_of_unread
+from ...queries.kinds import ColumnQuantile, Oracle, Unread
 from ...rows import Records, read_bounds
 from ...rows.bounds import read_target_bound
 from ...rows.records import center_targets, suppress_messages
@@ -230,7 +230,9 @@ class PrivateBounds(PrivateStep):
         notes: tuple[str, ...] = ()
         with self._asking(_parts(rows, tops), facts, "private bounds", targets) as opened:
             if columns is not None:
-                shares = UnreadShares.of([ask_unread(opened.oracle)], columns, priced.plan[UNREAD].noise)
+                shares = UnreadShares.of(
+                    [ask_share(opened.oracle, Unread(), UNREAD)], columns, priced.plan[UNREAD].noise
+                )
                 notes = shares.notes(of_model=False)
             part = self._part(priced, FACTOR, n_rows)
             found = self._chosen(opened.oracle, FACTOR, ColumnQuantile("rows", 0, 1, part, self._grid()))

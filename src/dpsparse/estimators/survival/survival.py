@@ -172,17 +172,18 @@ memory_limit, random_state, verbose
         bill, delta, (table, rest) = self._priced(n_rows, X, entries=entries)
         randomness = Randomness(self.random_state)
         warn_if_seeded(randomness, "fit", stacklevel=4)
-        named = {"label": "survival", "delta": delta, "randomness": randomness}
-        with session(self, bill=bill, **named, nested=True, resume=resume) as opened:  # type: ignore[arg-type]
+        paying = session(
+            self, bill=bill, label="survival", delta=delta, randomness=randomness, nested=True, resume=resume
+        )
+        with paying as opened:
             self.baseline_, first = self._life_table(spells, times, table, delta, n_rows)
             model = self._model(rest, delta, self.baseline_.total)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # about seeds and noise: said before anything was paid
                 model.set_params(on_missing="empty").fit(X, spells.targets(self.baseline_))
         how = f"{'Gaussian' if bill.mu() < np.inf else 'zCDP'} composition of life table and fit"
-        whole = state_pipeline(
-            (first, model.statement_), epsilon=bill.epsilon(delta), delta=delta, accountant=how, bill=bill, free=()
-        )
+        parts = first, model.statement_
+        whole = state_pipeline(parts, bill.epsilon(delta), how, bill, delta=delta, free=())
         encoded = Records.of(X).unread is not None  # by a dictionary, so that nobody made numbers of cells before
         said = (
             *(a for a in whole.assumptions if not (encoded and a == MADE_ROWS)),
