@@ -6,8 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from dpsparse import PrivateSearch, SparseRegressor
-from dpsparse.fitting import progress_bar
-from dpsparse.fitting.progress import NotebookBar, TerminalBar, in_notebook
+from dpsparse.fitting.progress import NotebookBar, TerminalBar, in_notebook, progress_bar
 
 
 class Screen:

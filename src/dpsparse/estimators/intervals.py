@@ -19,7 +19,7 @@ from ..core.plain import Json
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..fitting import InferenceResult
+    from ..fitting.parts import InferenceResult
 
 
 TARGETS = ("mean", "robust")

@@ -50,7 +50,7 @@ from .shape_functions import ShapesMixin, names_or_none
 
 if TYPE_CHECKING:
     from ..report.planner import PlanSummary
-    from .effects import Effects
+    from .summary import Effects
 
 
 class SparseLinear(ShapesMixin, StatementMixin, FitArguments, BaseEstimator):  # type: ignore[misc]
@@ -312,7 +312,7 @@ class SparseLinear(ShapesMixin, StatementMixin, FitArguments, BaseEstimator):  #
         For a model that keeps a data dictionary, as those of ``dpsparse fit --dictionary`` do. With
         ``intervals="split"`` estimates are those that have intervals, and the table holds these.
         """
-        from .effects import effects_of
+        from .summary import effects_of
 
         check_is_fitted(self, "coef_")
         if "dictionary_" not in vars(self):

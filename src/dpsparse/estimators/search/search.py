@@ -20,17 +20,8 @@ from ...accounting.random_stopping import SearchCost, law_of
 from ...core import Budget, PrivacyError, ResumeError, checks
 from ...core.facts import Vector
 from ...core.mechanisms import Randomness
-from ...fitting import (
-    FitPlan,
-    Seed,
-    Shape,
-    default_delta,
-    plan_fit,
-    progress_bar,
-    refuse_rows_brought,
-    trial_run,
-    warn_if_seeded,
-)
+from ...fitting import FitPlan, Seed, Shape, default_delta, plan_fit, refuse_rows_brought, trial_run, warn_if_seeded
+from ...fitting.progress import progress_bar
 from ...fitting.session import session
 from ...fitting.statement import charged_to, draft_search, one_id, refusals, state_best
 from ...ledger import Ledger, LedgerArgument, check_ledger, refuse_own_ledger

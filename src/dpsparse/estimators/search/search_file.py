@@ -17,7 +17,7 @@ from ...core import DataError, Statement
 from ...core.codec import form
 from ...core.plain import Json, to_json
 from ..model_file import ModelContent, model_content, model_of, seal, unseal
-from ..steps.values import arguments, restored_value, stored_value
+from ..steps.pipeline_file import arguments, restored_value, stored_value
 from .search import PrivateSearch
 from .space import listed
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence, Sized
+from collections.abc import Container, Iterator, Mapping, Sequence, Sized
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
 from os import PathLike
@@ -20,12 +20,13 @@ from ...core import Adjacency, Budget, BudgetError, DataError, HopelessFitWarnin
 from ...core.checks import ROW
 from ...core.mechanisms import Randomness
 from ...core.public_draws import repeatable
-from ...fitting import FitPlan, Matrix, Shape, plan_fit, public_rows, refuse_doubtful, stated_budget, trial_run
+from ...fitting import FitPlan, Matrix, Shape, plan_fit, public_rows, stated_budget, trial_run
 from ...fitting.counts import NOBODY_SAID
+from ...fitting.prepare import refuse_doubtful
 from ...fitting.session import Session, session
 from ...fitting.statement import MADE_ROWS, charged_to, refusals, state_pipeline
 from ...io.dictionary import TableEncoder
-from ...ledger import Ledger, LedgerArgument, check_ledger, refuse_own_ledger
+from ...ledger import PAYING, Ledger, LedgerArgument, check_ledger, refuse_own_ledger
 from ...oracles import Resume
 from ...rows import Records
 from ...rows.declared import Bounded
@@ -40,7 +41,7 @@ from .priced import PrivateStep
 from .private_bounds import PrivateBounds
 from .row_map import Absent, leave_out, row_map
 from .row_steps import Bounds, RowStep, bounds_after
-from .scaler import NoisyCount, PrivateScaler
+from .scaler import NoisyCount
 
 #: What a pipeline is made of: a step of ours, one of scikit-learn, "passthrough" or None.
 Step: TypeAlias = BaseEstimator | str | None
@@ -173,6 +174,11 @@ class PrivatePipeline(StatementMixin, PipelineArguments, Pipeline):  # type: ign
             learned=tuple(name for name, step in priced.items() if isinstance(step, PrivateStep)),
         )
 
+    @property
+    def _model(self) -> SparseLinear:
+        model: SparseLinear = self.steps[-1][1]
+        return model
+
     def priced_steps(self) -> dict[str, PrivateStep | SparseLinear]:
         """Steps with a budget, by name; refuses what is not a private pipeline, or reads rows without paying."""
         from ...audit import check_pipeline
@@ -212,7 +218,7 @@ class PrivatePipeline(StatementMixin, PipelineArguments, Pipeline):  # type: ign
         name, model = self.steps[-1]
         bounds: Bounds | None = None
         for _, step in self.steps[:-1]:
-            if isinstance(step, RowStep | PrivateScaler | PrivateBounds):
+            if isinstance(step, RowStep | PrivateStep):
                 bounds = step.bounds_after(bounds, shape.n_features)
             elif isinstance(step, Bounded | ColumnTransformer) and not self._after_ours(step):
                 bounds = bounds_after(step, bounds, shape.n_features)
@@ -220,7 +226,7 @@ class PrivatePipeline(StatementMixin, PipelineArguments, Pipeline):  # type: ign
                     shape = replace(shape, n_features=int(np.size(bounds.lower)))
                 if isinstance(step, TableEncoder):
                     shape = replace(shape, sparse=step.output_sparse())
-            elif not isinstance(step, NoisyCount) and step not in ("passthrough", None):
+            elif step not in ("passthrough", None):
                 if self._after_ours(step):
                     return None, shape
                 bounds = None
@@ -265,7 +271,7 @@ class PrivatePipeline(StatementMixin, PipelineArguments, Pipeline):  # type: ign
 
         Before the fit, the declared limit.
         """
-        model = self.steps[-1][1]
+        model = self._model
         for _, step in self.steps[:-1]:
             if isinstance(step, PrivateBounds) and step.target_bound is not None:
                 if is_classifier(model):
@@ -293,14 +299,16 @@ class PrivatePipeline(StatementMixin, PipelineArguments, Pipeline):  # type: ign
         refuse_fit_arguments(unsupported)
         resume = Resume.of(self.resume, self.dataset, self.run_id)
         X, y, units = with_ids(X, y, units)
-        priced = self.priced_steps().values()
-        word = shared_unit(priced, units)
+        priced = self.priced_steps()
+        word = shared_unit(priced.values(), units)
         with repeatable(None if resume is None else resume.public_seed), ExitStack() as stack:
-            for step in priced:
+            for step in priced.values():
                 stack.enter_context(temporarily_set(step, unit=None if word == ROW else word))
-            return self._fit(X, y, units, word, resume)
+            return self._fit(X, y, units, word, resume, priced)
 
-    def _fit(self, X: Matrix, y: object, units: object, word: str, resume: Resume | None) -> Self:
+    def _fit(
+        self, X: Matrix, y: object, units: object, word: str, resume: Resume | None, priced: Container[str]
+    ) -> Self:
         X, y = open_clusters(X, y)
         reads = any(isinstance(step, PrivateBounds | NoisyCount) for _, step in self.steps)
         if units is not None and isinstance(X, ClusterRecords) and (X.units is None or reads):
@@ -312,9 +320,9 @@ class PrivatePipeline(StatementMixin, PipelineArguments, Pipeline):  # type: ign
         n_rows = self._public_rows(X, units)
         start, bounds, absent = 0, None, None
         for name, step in self.steps:  # steps that ask nothing, up to the first that does
-            if isinstance(step, PrivateStep | SparseLinear):
+            if name in priced:
                 break
-            X, bounds, absent = self._free(name, step, X, y, bounds, absent, self.steps[-1][1].on_missing)
+            X, bounds, absent = self._free(name, step, X, y, bounds, absent, self._model.on_missing)
             start += 1
         X = leave_out(X, absent)
         source = Records.of(X)
@@ -330,11 +338,11 @@ class PrivatePipeline(StatementMixin, PipelineArguments, Pipeline):  # type: ign
         by = statements[-1] if plan.alone else plan
         whole = state_pipeline(statements, by.epsilon, by.accountant, bill, delta=plan.delta, free=plan.free)
         if opened is not None:
-            said = (*whole.assumptions, *refusals(self.steps[-1][1].on_missing))
+            said = (*whole.assumptions, *refusals(self._model.on_missing))
             whole = charged_to(replace(whole, assumptions=said), opened.payment)
         if raw:
             whole = replace(whole, assumptions=tuple(a for a in whole.assumptions if a != MADE_ROWS))
-        self.statement_ = self.steps[-1][1].statement_ = whole
+        self.statement_ = self._model.statement_ = whole
         return self
 
     def _paying(self, bill: Cost, delta: float, resume: Resume | None) -> AbstractContextManager[Session]:
@@ -397,49 +405,39 @@ class PrivatePipeline(StatementMixin, PipelineArguments, Pipeline):  # type: ign
         plan: PipelinePlan,
     ) -> list[Statement]:
         """Fit the steps from `start` on, each with its budget; returns what each priced one guaranteed."""
-        statements, absent = [], None
+        statements, absent, model = [], None, self._model
         told = {} if units is None else {"units": units}
         for name, step in self.steps[start:]:
-            if not isinstance(step, PrivateStep | SparseLinear):
+            if name not in plan.shares:
                 X, bounds, absent = self._free(name, step, X, y, bounds, absent, "empty")
                 continue
             X, absent = leave_out(X, absent), None
             loan = self._step_arguments(name, plan.budgets[name], plan.delta, n_rows, bounds)
-            if plan.alone:
-                loan |= {
-                    "ledger": self.ledger,
-                    "dataset": self.dataset,
-                    "label": self.label,
-                    "run_id": self.run_id,
-                    "resume": self.resume,
-                }
-            else:  # what was to be refused was refused before the first of them was paid for
-                loan["on_missing"] = "empty"
-            if isinstance(step, SparseLinear):
-                loan |= self._target_arguments()
-            with temporarily_set(step, **loan):
-                if isinstance(step, SparseLinear) and not plan.alone:  # its bounds may not have been foreseen
-                    request, source = step.request(), Records.of(X)
-                    shape = request.shape(records_of(X, units), source.shape[1], sparse=source.sparse, models=1)
-                    refuse_local(plan_fit(request, shape))
-                if isinstance(step, SparseLinear) and self.dataset is not None:
-                    step.alone()  # the pipeline's ledger counts
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", HopelessFitWarning)  # said before anything was paid
-                    step.fit(X, y, **told)
-            if isinstance(step, PrivateStep):  # its asks must not be taken for those of the model
-                asks = tuple(replace(ask, name=f"{name}: {ask.name}") for ask in step.statement_.asks)
-                statements.append(replace(step.statement_, asks=asks))
-            else:
-                statements.append(step.statement_)
-            if isinstance(step, NoisyCount):
-                n_rows = step.n_rows_
-            if isinstance(step, PrivateScaler | PrivateBounds):
-                bounds = step.bounds_
-            if isinstance(step, PrivateStep):
-                with temporarily_set(step, on_missing=loan.get("on_missing", step.on_missing)):
-                    X = step.transform(X)
+            # what was to be refused was refused before the first of several was paid for
+            loan |= {name: getattr(self, name) for name in PAYING} if plan.alone else {"on_missing": "empty"}
+            loan |= self._target_arguments() if step is model else {}
+            with temporarily_set(step, **loan), warnings.catch_warnings():
+                if step is model:
+                    self._check_model(X, units, plan)
+                warnings.simplefilter("ignore", HopelessFitWarning)  # said before anything was paid
+                step.fit(X, y, **told)
+                X = X if step is model else step.transform(X)
+            said = step.statement_
+            if step is not model:  # its asks must not be taken for those of the model
+                said = replace(said, asks=tuple(replace(ask, name=f"{name}: {ask.name}") for ask in said.asks))
+            statements.append(said)
+            n_rows, bounds = vars(step).get("n_rows_", n_rows), vars(step).get("bounds_", bounds)
         return statements
+
+    def _check_model(self, X: Matrix, units: object, plan: PipelinePlan) -> None:
+        """Refuse a model that works on devices, by the bounds of its fit: they may not have been foreseen."""
+        model = self._model
+        if not plan.alone:
+            request, source = model.request(), Records.of(X)
+            shape = request.shape(records_of(X, units), source.shape[1], sparse=source.sparse, models=1)
+            refuse_local(plan_fit(request, shape))
+        if self.dataset is not None:
+            model.alone()  # the pipeline's ledger counts
 
     def _read_rows(self, source: Records, y: object) -> None:
         """Let the model check the rows before anything is paid.
@@ -447,7 +445,7 @@ class PrivatePipeline(StatementMixin, PipelineArguments, Pipeline):  # type: ign
         It checks their shape, labels and, where that was asked for, missing values.
         """
         settings = {"adjacency": self.adjacency, "n_rows": self.n_rows, "feature_bound": 1.0, "row_norm": None}
-        clone(self.steps[-1][1]).set_params(**settings, **self._target_arguments(foreseen=True)).read_rows(source, y)
+        clone(self._model).set_params(**settings, **self._target_arguments(foreseen=True)).read_rows(source, y)
 
     def _public_rows(self, X: Sized, units: object) -> int | None:
         """The public number of records; None where a step counts them."""

@@ -25,6 +25,7 @@ from ...queries.losses import Squared
 from ...rows import Records
 from ..arguments import BudgetArguments
 from ..input_checks import protected_unit, read_source, rows_of_units, unless_refused, with_ids
+from .row_steps import Bounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +101,10 @@ class PrivateStep(StepArguments, OneToOneFeatureMixin, TransformerMixin, BaseEst
         noise = noise_of_sums(self.noise, self.random_state)
         budget, delta = stated_budget(self.budget, self.epsilon, self.delta, self.adjacency, n_rows)
         return price(Plan(asks=self.asks(noise, n_features)), budget), delta
+
+    def bounds_after(self, before: Bounds | None, n_features: int) -> Bounds | None:
+        """Public bounds of the rows that come out, as they can be foreseen; here, rows pass through unchanged."""
+        return before
 
     def outlook(self, n_rows: int, n_features: int, sparse: bool = False) -> str:
         """What to expect of the step, in words; empty where there is nothing to say. Reads no data."""

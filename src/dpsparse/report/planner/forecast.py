@@ -15,7 +15,8 @@ from ...core.budget import Budget
 from ...core.facts import Facts
 from ...core.plain import Printed
 from ...core.printable import count_of
-from ...fitting import FitPlan, Shape, per_model, resolve
+from ...fitting import FitPlan, Shape
+from ...fitting.prepare import per_model, resolve
 from ...recipes import DualAveraging, SelectPolish, Tables
 from .assumptions import Assumptions, coefficients, counts, uniform_scale
 from .formulas import Case, beyond_hope, both_odds, calibration, intercept_noise, part
