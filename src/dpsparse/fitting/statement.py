@@ -94,27 +94,45 @@ def draft_fit(
         caveats += _seeded("fitted", secure)
         if prepared.models > 1:
             assumed.append(sharing(prepared.plan, prepared.models))
-    draft = Statement(
+    draft = replace(
+        _guaranteed(priced, prepared.delta),
         private=proven and secure,
         priced=proven,
-        epsilon=math.inf if priced is None else priced.epsilon(prepared.delta),
-        delta=1.0 if priced is None else prepared.delta,
-        rho=math.inf if priced is None else priced.rho,
-        mu=math.inf if priced is None else priced.mu,
         adjacency=adjacency,
         unit=stated_unit(prepared.plan, prepared.models, facts.unit),
         recipe=recipe.name,
         loss=facts.loss,
         n_rows=facts.n_rows,
-        asks=(),
-        accountant="none" if priced is None else priced.accountant,
         assumptions=tuple(assumed),
         caveats=tuple(caveats),
         notes=(*([prepared.reason] if prepared.reason else []), *_shapes(prepared), *notes, *exact),
-        versions=versions(),
         bill=None if prepared.bill is None else write_cost(prepared.bill),
     )
     return draft if priced is None else _weigh(in_other_words(draft, priced.budget))
+
+
+def _guaranteed(priced: PricedPlan | None, delta: float) -> Statement:
+    """What a price guarantees, whatever it pays for; without one, nothing."""
+    nothing = Statement(
+        private=False,
+        priced=False,
+        epsilon=math.inf,
+        delta=1.0,
+        rho=math.inf,
+        mu=math.inf,
+        adjacency="",
+        unit="",
+        recipe="",
+        loss="no",
+        n_rows=0,
+        asks=(),
+        accountant="none",
+        versions=versions(),
+    )
+    if priced is None:
+        return nothing
+    made = replace(nothing, priced=True, epsilon=priced.epsilon(delta), delta=delta, rho=priced.rho, mu=priced.mu)
+    return replace(made, adjacency=str(priced.budget.relation), accountant=priced.accountant)
 
 
 def _shapes(prepared: FitPlan) -> tuple[str, ...]:
@@ -174,23 +192,8 @@ def in_other_words(said: Statement, asked: Budget | None = None) -> Statement:
 
 def no_promise(*, recipe: str, loss: str, adjacency: str, unit: str, n_rows: int, caveat: str) -> Statement:
     """A statement about something that was made without noise: it guarantees nothing."""
-    return Statement(
-        private=False,
-        priced=False,
-        epsilon=math.inf,
-        delta=1.0,
-        rho=math.inf,
-        mu=math.inf,
-        adjacency=adjacency,
-        unit=unit,
-        recipe=recipe,
-        loss=loss,
-        n_rows=n_rows,
-        asks=(),
-        accountant="none",
-        caveats=(caveat,),
-        versions=versions(),
-    )
+    said = replace(_guaranteed(None, 1.0), adjacency=adjacency, unit=unit, recipe=recipe, loss=loss, n_rows=n_rows)
+    return replace(said, caveats=(caveat,))
 
 
 def void(statement: Statement, caveat: str) -> Statement:
@@ -224,22 +227,14 @@ def draft_step(
     priced: PricedPlan, delta: float, what: str, n_rows: int, on_missing: str, *, secure: bool, unit: str = ROW
 ) -> Statement:
     """What a transformer with one priced query will have guaranteed."""
-    draft = Statement(
+    draft = replace(
+        _guaranteed(priced, delta),
         private=secure,
-        epsilon=priced.epsilon(delta),
-        delta=delta,
-        rho=priced.rho,
-        mu=priced.mu,
-        adjacency=str(priced.budget.relation),
         unit=unit_phrase(unit),
         recipe=what,
-        loss="no",
         n_rows=n_rows,
-        asks=(),
-        accountant=priced.accountant,
         assumptions=(*refusals(on_missing), MADE_ROWS, *one_id(unit)),
         caveats=_seeded("made", secure),
-        versions=versions(),
         bill=write_cost(cost_of_units(PlanCost.of(priced), unit)),
     )
     return _weigh(in_other_words(draft, priced.budget))
