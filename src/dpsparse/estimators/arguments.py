@@ -84,7 +84,7 @@ def explain_arguments(kind: type[Estimator]) -> type[Estimator]:
     known = [name for name in inspect.signature(init).parameters if name != "self"]
 
     @functools.wraps(init)
-    def checked(self: object, *args: Any, **given: Any) -> None:
+    def checked(self: object, *args: object, **given: object) -> None:
         unknown = [name for name in given if name not in known]
         if unknown:
             raise TypeError(unknown_arguments(type(self), unknown, known))

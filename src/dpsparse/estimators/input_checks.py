@@ -31,7 +31,7 @@ from ..rows.records import CHOICES, Records, cell_numbers, refuse_missing, suppr
 from ..rows.units import read_units
 
 
-def open_rows_in_files(X: object, y: object, request: FitRequest) -> tuple[Any, Any]:
+def open_rows_in_files(X: object, y: object, request: FitRequest) -> tuple[object, object]:
     """Rows and targets of files where X is a path, a pattern or rows in files; otherwise both as they are.
 
     Parameters
@@ -238,7 +238,7 @@ def refuse_numbers_for_labels(y: NDArray[np.generic]) -> None:
             ) from None
 
 
-def _vector(y: object) -> NDArray[Any]:
+def _vector(y: object) -> NDArray[np.generic]:
     try:
         if hasattr(y, "to_numpy"):
             return np.asarray(y.to_numpy())
@@ -247,7 +247,7 @@ def _vector(y: object) -> NDArray[Any]:
         return np.array(None)
 
 
-def _listed(y: object) -> Any:
+def _listed(y: object) -> NDArray[np.generic]:
     """A list as an array: of numbers if all are and floats hold them, otherwise of the objects themselves."""
     try:
         found = np.asarray(y)

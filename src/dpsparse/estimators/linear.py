@@ -83,7 +83,7 @@ class SparseLinear(ShapesMixin, StatementMixin, FitArguments, BaseEstimator):  #
             Of a classifier.
         """
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Set arguments by name, as in scikit-learn; those of other libraries are answered with what to use here."""
         foreign = [name for name in params if name in INSTEAD and name not in self._get_param_names()]
         if foreign:

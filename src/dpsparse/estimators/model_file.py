@@ -70,7 +70,7 @@ def model_content(model: SparseLinear) -> ModelContent:
         coef=Coefficients.of(model.coef_),
         intercept=np.asarray(model.intercept_).tolist(),
         statement=model.statement_,
-        dictionary=cast(Any, to_json(model.dictionary_.to_dict())) if "dictionary_" in held else None,
+        dictionary=cast("dict[str, Json]", to_json(model.dictionary_.to_dict())) if "dictionary_" in held else None,
         multinomial=held.get("multinomial_"),
         intervals=held.get("intervals_"),
         sparse_rows=model.fitted_sparse,

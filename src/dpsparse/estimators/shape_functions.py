@@ -9,9 +9,10 @@ normal quantile z, for all x together with :math:`z^2` the quantile of :math:`\c
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +20,7 @@ from scipy.special import chdtrc, gammaincinv, ndtri
 
 from ..core import checks
 from ..core.facts import Vector
+from ..fitting import Matrix
 from ..fitting.shapes import monotone
 from ..io.scikit import BaseEstimator, TransformerMixin, check_is_fitted
 from ..rows.margins import served
@@ -136,7 +138,7 @@ class ShapeTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
-    def transform(self, X: object) -> Any:
+    def transform(self, X: object) -> Vector:
         """The terms of rows."""
         blocks = list(served(Records.of(X).expanded(self.basis), self.bounds))
         return np.vstack([np.asarray(b.toarray() if hasattr(b, "toarray") else b) for b in blocks])
@@ -146,7 +148,7 @@ class ShapesMixin:
     """Shapes of a fitted model; not for direct use."""
 
     coef_: Vector
-    intercept_: Any
+    intercept_: Vector | float
     n_features_in_: int
     intervals_: Intervals
 
@@ -279,7 +281,7 @@ class ShapesMixin:
 
     # ---------------------------------------------------------------------------------------------- parts
 
-    def _served(self, X: object) -> Any:
+    def _served(self, X: object) -> Iterator[Matrix]:
         return served(self._read_applied(X), self.fitted_bounds)
 
     def _read_applied(self, X: object) -> Rows:

@@ -225,8 +225,8 @@ class FitRequest:
     intervals: str | None = None
     interval_target: str = "mean"
     unit: str = ROW
-    shapes: str | Mapping[Any, str] = "line"
-    groups: tuple[tuple[Any, ...], ...] = ()
+    shapes: str | Mapping[str | int, str] = "line"
+    groups: tuple[tuple[str | int, ...], ...] = ()
     names: tuple[str, ...] | None = None
     carried: ColumnBounds | None = None
     basis: Basis | None = None
@@ -399,7 +399,7 @@ AS_GIVEN = (
     *("dataset", "label", "run_id", "random_state", "class_weight", "class_shares"),
 )
 #: Arguments that may be None, and the checks of others.
-UNLESS_NONE: dict[str, Callable[[Any], object]] = {
+UNLESS_NONE: dict[str, Callable[..., object]] = {
     "sparsity": partial(checks.whole, name="sparsity"),
     "classes": _classes,
     "memory_limit": partial(checks.memory, name="memory_limit"),

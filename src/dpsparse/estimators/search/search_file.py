@@ -52,8 +52,8 @@ def search_content(search: PrivateSearch) -> SearchContent:
     return SearchContent(
         params=arguments(search, LEFT),
         space=stored_space(search.param_distributions),
-        best_params=cast(Any, to_json(best)),
-        best_score=cast(Any, to_json(search.best_score_)),
+        best_params=cast("dict[str, Json]", to_json(best)),
+        best_score=cast("float | None", to_json(search.best_score_)),
         model=model_content(search.best_estimator_),
         statement=search.statement_,
     )

@@ -16,6 +16,7 @@ from sklearn.feature_extraction import text
 
 from ...core import DataError, Statement
 from ...core.codec import form
+from ...core.facts import Vector
 from ...core.plain import Json
 from ...io.dictionary import Dictionary, TableEncoder
 from ...ledger import PAYING
@@ -138,7 +139,7 @@ def _made(stored: StoredStep, exact_labels: bool) -> BaseEstimator | None:
 # ------------------------------------------------------------------------------------------------ arguments
 
 #: Records that are stored with the name of their kind.
-RECORDS: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], object]]] = {
+RECORDS: dict[str, tuple[type, Callable[..., object], Callable[..., object]]] = {
     "tuple": (tuple, list, tuple),
     "array": (np.ndarray, lambda v: v.tolist(), np.asarray),
     "bounds": (
@@ -211,5 +212,5 @@ def _same(one: object, two: object) -> bool:
     return one is two or (type(one) is type(two) and not isinstance(one, np.ndarray) and bool(one == two))
 
 
-def _numbers(value: Any) -> Any:
+def _numbers(value: Vector | float) -> Vector | float:
     return np.asarray(value, dtype=float) if isinstance(value, list) else float(value)
