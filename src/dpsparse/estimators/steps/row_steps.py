@@ -59,6 +59,7 @@ def _divisor(norms: Vector) -> Vector:
     return np.where(norms == 0, 1.0, norms)
 
 
+@dataclass(eq=False, repr=False)
 class RowNormalizer(RowStep):
     """Scale each row to a public length. Empty rows stay empty.
 
@@ -89,10 +90,9 @@ class RowNormalizer(RowStep):
            [0. , 0. ]])
     """
 
-    def __init__(self, norm: str = "l2", length: float = 1.0, on_missing: str = "refuse") -> None:
-        self.norm = norm
-        self.length = length
-        self.on_missing = on_missing
+    norm: str = "l2"
+    length: float = 1.0
+    on_missing: str = "refuse"
 
     def transform(self, X: object) -> Matrix:
         """Scale the rows."""
@@ -136,6 +136,7 @@ class RowNormalizer(RowStep):
         return Bounds(-length, length, row_norm)
 
 
+@dataclass(eq=False, repr=False)
 class PublicScaler(RowStep):
     """Map each column from public bounds to [-1, 1]; entries beyond them are clipped.
 
@@ -167,15 +168,9 @@ class PublicScaler(RowStep):
            [ 1. , -1. ]])
     """
 
-    def __init__(
-        self,
-        feature_bound: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None,
-        center: bool = False,
-        on_missing: str = "refuse",
-    ) -> None:
-        self.feature_bound = feature_bound
-        self.center = center
-        self.on_missing = on_missing
+    feature_bound: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None
+    center: bool = False
+    on_missing: str = "refuse"
 
     def transform(self, X: object) -> Matrix:
         """Clip, shift and scale the columns."""
