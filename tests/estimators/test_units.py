@@ -161,7 +161,7 @@ def test_bad_units_are_refused_in_words():
     with pytest.raises(PrivacyError, match="n_rows=7"):
         regressor(n_rows=7).fit(X, y, units=ids)
     named = regressor(unit="patient", random_state=None)
-    with pytest.raises(ValueError, match="Give them"):
+    with pytest.raises(ValueError, match="Give their ids"):
         make_private_pipeline(named).fit(X, y)
     with pytest.raises(ValueError, match="several: household, patient"):
         make_private_pipeline(PrivateScaler(feature_bound=1.0, unit="household"), named).fit(X, y, units=ids)

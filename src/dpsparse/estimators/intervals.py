@@ -114,21 +114,9 @@ class Intervals(Record, Sequence[Interval]):
         estimate = found.estimate.copy()
         if found.intercept:
             features, estimate[-1] = (*features, INTERCEPT), estimate[-1] + center
-        return cls(
-            features=features,
-            estimate=estimate,
-            covariance=found.covariance,
-            flag=found.flag,
-            target=found.target,
-            clip=found.clip,
-            kept=found.kept,
-            n_rows=found.n_rows,
-            classes=classes,
-            columns=columns,
-            beyond=found.beyond,
-            asked=found.asked,
-            unit=unit,
-        )
+        kept = ("covariance", "flag", "target", "clip", "kept", "n_rows", "beyond", "asked")
+        same = {name: getattr(found, name) for name in kept}
+        return cls(**same, features=features, estimate=estimate, classes=classes, columns=columns, unit=unit)
 
     # ---------------------------------------------------------------------------------------------- numbers
 

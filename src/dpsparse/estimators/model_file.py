@@ -8,7 +8,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path as FilePath
@@ -107,20 +107,10 @@ def model_of(content: ModelContent) -> SparseLinear:
     from .regressor import SparseRegressor
 
     known: dict[str, type[SparseLinear]] = {"SparseClassifier": SparseClassifier, "SparseRegressor": SparseRegressor}
-    params = {name: value for name, value in content.params.items() if name not in PAYING}
-    if isinstance(params.get("recipe"), dict):
-        params["recipe"] = _recipe(params["recipe"])
-    if isinstance(params.get("loss"), dict):
-        params["loss"] = losses.restored_loss(params["loss"])
+    params: dict[str, Any] = {
+        name: _restored(name, value) for name, value in content.params.items() if name not in PAYING
+    }
     read_loss(params.get("loss"), classes=content.class_ == "SparseClassifier")
-    if isinstance(params.get("budget"), dict):
-        params["budget"] = read(Budget, params["budget"], "the budget")
-    for name in CLASS_TERMS:
-        if isinstance(params.get(name), list):
-            params[name] = dict(params[name])
-    for name in ("feature_bound", "accept", "offset_bound"):
-        if isinstance(params.get(name), list):
-            params[name] = tuple(params[name])
     model: SparseLinear = known[content.class_](**params)
     model.coef_ = content.coef.dense()
     intercept = np.asarray(content.intercept, dtype=float)
@@ -149,6 +139,12 @@ def model_of(content: ModelContent) -> SparseLinear:
     return model
 
 
+def _restored(name: str, value: Json) -> object:
+    """An argument as the estimator takes it."""
+    kind, made = RESTORED.get(name, (type(None), None))
+    return made(value) if made is not None and isinstance(value, kind) else value
+
+
 def of_earlier_release(content: ModelContent) -> bool:
     """Whether a model was saved by a release whose models did not keep their bounds."""
     return content.bounds is None
@@ -161,6 +157,16 @@ def _recipe(stored: dict[str, Json]) -> recipes.Recipe:
         return recipes.get(settings.pop("recipe"))(**settings)
     except (KeyError, TypeError, ValueError):
         return UnknownRecipe(stored=stored)
+
+
+#: Arguments that a file holds in another form: which, and what is made of it.
+RESTORED: dict[str, tuple[type, Callable[..., object]]] = {
+    "recipe": (dict, _recipe),
+    "loss": (dict, losses.restored_loss),
+    "budget": (dict, lambda held: read(Budget, held, "the budget")),
+    **dict.fromkeys(CLASS_TERMS, (list, dict)),
+    **dict.fromkeys(("feature_bound", "accept", "offset_bound"), (list, tuple)),
+}
 
 
 def _params(model: SparseLinear) -> dict[str, Json]:

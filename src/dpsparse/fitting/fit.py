@@ -72,8 +72,9 @@ def fit(
     said = (*said, OWN_TERMS) if prepared.facts.has_terms else said
     draft = draft_fit(prepared, said, (*notes, *terms_notes(request)), secure=randomness.secure)
     reading = 0 if place_of(prepared, X) == "memory" else READING_TURNS
-    turns = (turns_of(prepared.plan) + reading) * prepared.models
-    bar = progress_bar(name, turns) if request.verbose else None
+    bar = None
+    if request.verbose:
+        bar = progress_bar(name, (turns_of(prepared.plan) + reading) * prepared.models)
     public = {"recipe": name, "n_rows": prepared.facts.n_rows, "n_features": prepared.facts.n_features}
     log_event("fit planned", **public, epsilon=draft.epsilon, delta=draft.delta, dataset=request.dataset)
     payers = (request,) if payers is None else payers
