@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path as FilePath
-from typing import Annotated, Any, ClassVar, Literal, NoReturn, cast
+from typing import Annotated, Any, ClassVar, Literal, NoReturn, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -221,6 +221,7 @@ class UnknownRecipe(PrivateRecipe):
 
 
 FORMAT, VERSIONS = "dpsparse-model", (1, 2)
+Kind = TypeVar("Kind")
 #: The fields of a stored file, by name.
 Content = dict[str, Any]
 #: Coefficients beyond this many would fill the memory of a usual machine: 2^27 floats are one gigabyte.
@@ -235,17 +236,22 @@ def model_digest(content: Mapping[str, object]) -> str:
     return "sha256:" + hashlib.sha256(canonical_json(held).encode()).hexdigest()
 
 
-def seal(form: str, version: int, content: Content) -> Content:
+def _seal(form: str, version: int, content: Content) -> Content:
     """A content with its format, version and digest."""
     whole = {"format": form, "version": version, **content}
     return whole | {"digest": model_digest(whole)}
 
 
-def unseal(form: str, versions: tuple[int, ...], content: Content) -> Content:
-    """The inverse of `seal`; whether the checksum matches is not looked at."""
+def _unseal(form: str, versions: tuple[int, ...], content: Content) -> Content:
+    """The inverse of `_seal`; whether the checksum matches is not looked at."""
     if content.get("format") != form or content.get("version") not in versions:
         raise FormError(f"the format is not {form}, or its version is another one.")
     return {name: value for name, value in content.items() if name not in ("format", "version", "digest")}
+
+
+def sealed_form(name: str, version: int, **more: Callable[..., object]) -> Callable[[type[Kind]], type[Kind]]:
+    """The form of a record that is a file: with its format and version, and a digest of the whole."""
+    return form(out=partial(_seal, name, version), back=partial(_unseal, name, (version,)), **more)
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,10 +340,10 @@ def _need(holds: bool, part: str) -> None:
 def _seal_model(content: Content) -> Content:
     """Sealed; a model of lines is written as models were before there were curves."""
     held = {name: value for name, value in content.items() if name != "basis" or value is not None}
-    return seal(FORMAT, VERSIONS[-1], held)
+    return _seal(FORMAT, VERSIONS[-1], held)
 
 
-@form(out=_seal_model, back=partial(unseal, FORMAT, VERSIONS), made=_check)
+@form(out=_seal_model, back=partial(_unseal, FORMAT, VERSIONS), made=_check)
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ModelContent:
     """All that the file of a fitted model holds; what came later may be missing."""

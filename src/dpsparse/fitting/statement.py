@@ -84,7 +84,12 @@ def draft_fit(
     proven = priced is not None and not prepared.plan.unproven
     exact = (EXACT,) if priced is not None and prepared.delta == 0 and not prepared.plan.local else ()
     caveats = list(plan_caveats(prepared.plan))
-    assumed = [*assumptions, *recipe.assumptions(facts), *of_others(prepared), *refusals(prepared.request.on_missing)]
+    assumed = [
+        *assumptions,
+        *recipe.assumptions(facts),
+        *of_others(prepared),
+        *not_covered(prepared.request.on_missing),
+    ]
     assumed += one_id(facts.unit)
     assumed += [] if prepared.inference is None else prepared.inference.assumptions
     adjacency = "replace-one-label" if prepared.plan.labels_only else str(prepared.request.adjacency)
@@ -218,7 +223,7 @@ def of_others(prepared: FitPlan) -> tuple[str, ...]:
     return tuple(found)
 
 
-def refusals(on_missing: str) -> tuple[str, ...]:
+def not_covered(on_missing: str) -> tuple[str, ...]:
     """What a statement says about rows that would be refused."""
     return (NOT_COVERED,) if on_missing == "refuse" else ()
 
@@ -233,7 +238,7 @@ def draft_step(
         unit=unit_phrase(unit),
         recipe=what,
         n_rows=n_rows,
-        assumptions=(*refusals(on_missing), MADE_ROWS, *one_id(unit)),
+        assumptions=(*not_covered(on_missing), MADE_ROWS, *one_id(unit)),
         caveats=_seeded("made", secure),
         bill=write_cost(cost_of_units(PlanCost.of(priced), unit)),
     )
@@ -255,7 +260,7 @@ def draft_score(
     return replace(
         draft_step(priced, delta, what, n_rows, on_missing, secure=secure, unit=unit),
         loss=loss.name,
-        assumptions=(*refusals(on_missing), MADE_ROWS, SCORED, *one_id(unit)),
+        assumptions=(*not_covered(on_missing), MADE_ROWS, SCORED, *one_id(unit)),
     )
 
 

@@ -103,7 +103,7 @@ class BalancedAccuracy:
                 math.fsum(r.sampling for r in recalls) / design.classes**2,
             )
 
-        return scores_of(self.name, design, estimate, 0.0, 1.0)
+        return score_each(self.name, design, estimate, 0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -136,10 +136,10 @@ class MeanLossMetric:
             found = mean(float(total), float(square), part.noise, asker.size(people.pooled(which)))
             return found.scaled(bound / 2, bound / 2)
 
-        return scores_of(self.name, design, estimate, 0.0, bound)
+        return score_each(self.name, design, estimate, 0.0, bound)
 
 
-def scores_of(
+def score_each(
     name: str, design: ScorePlan, estimate: Callable[[Groups], ScoreEstimate], low: float, high: float
 ) -> ScoreResult:
     """A score of all rows and of each group, with an interval within what is possible."""
@@ -196,7 +196,7 @@ class AUC:
             part = told.pooled(which)
             return area(part.values[1], part.values[0], part.noise, design.n_rows)
 
-        return scores_of(self.name, design, estimate, 0.0, 1.0)
+        return score_each(self.name, design, estimate, 0.0, 1.0)
 
     def _edges(self, asker: ScoreSession) -> Vector:
         """Edges of equal bins of the range in which nearly all margins lie, as far as noisy counts tell."""
@@ -325,7 +325,7 @@ class R2:
             second = float(rows.pooled(which).values[1, 0, 0]) / max(size.part, 1e-9) + 0.5
             return found.estimate(size, widest**2 * min(max(second, 0.0), 1.0))
 
-        return scores_of(self.name, design, estimate, -math.inf, 1.0)
+        return score_each(self.name, design, estimate, -math.inf, 1.0)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from ...core.mechanisms import Randomness
 from ...fitting import FitPlan, Seed, Shape, default_delta, plan_fit, refuse_rows_brought, trial_run, warn_if_seeded
 from ...fitting.progress import progress_bar
 from ...fitting.session import session
-from ...fitting.statement import charged_to, draft_search, one_id, refusals, state_best
+from ...fitting.statement import charged_to, draft_search, not_covered, one_id, state_best
 from ...ledger import Ledger, LedgerArgument, check_ledger, refuse_own_ledger
 from ...oracles import Resume
 from ...rows.records import suppress_messages
@@ -328,7 +328,7 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, SearchArguments, BaseEst
         loss = data.request.loss
         shared = space.assumptions(self.estimator, data.facts(plan.training_rows))
         word = data.request.unit
-        said = (*data.targets.assumptions, *shared, *refusals(data.request.on_missing), *one_id(word))
+        said = (*data.targets.assumptions, *shared, *not_covered(data.request.on_missing), *one_id(word))
         draft = draft_search(
             plan.bill, plan.delta, plan.run_rho, loss, plan.n_rows, said, secure=randomness.secure, unit=word
         )

@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import partial
 from typing import Any, cast
 
 from scipy import stats
@@ -14,9 +13,8 @@ from sklearn.base import clone
 
 from ... import recipes
 from ...core import DataError, Statement
-from ...core.codec import form
 from ...core.plain import Json, to_json
-from ..model_file import ModelContent, model_content, model_of, seal, unseal
+from ..model_file import ModelContent, model_content, model_of, sealed_form
 from ..steps.pipeline_file import arguments, restored_value, stored_value
 from .search import PrivateSearch
 from .space import listed
@@ -27,7 +25,7 @@ LEFT = ("estimator", "param_distributions")
 WHAT = "param_distributions"
 
 
-@form(out=partial(seal, FORMAT, VERSION), back=partial(unseal, FORMAT, (VERSION,)))
+@sealed_form(FORMAT, VERSION)
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SearchContent:
     """All that the file of a fitted search holds."""

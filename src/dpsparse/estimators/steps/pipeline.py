@@ -24,7 +24,7 @@ from ...fitting import FitPlan, Matrix, Shape, plan_fit, public_rows, stated_bud
 from ...fitting.counts import NOBODY_SAID
 from ...fitting.prepare import refuse_doubtful
 from ...fitting.session import Session, session
-from ...fitting.statement import MADE_ROWS, charged_to, refusals, state_pipeline
+from ...fitting.statement import MADE_ROWS, charged_to, not_covered, state_pipeline
 from ...io.dictionary import TableEncoder
 from ...ledger import PAYING, Ledger, LedgerArgument, check_ledger, refuse_own_ledger
 from ...oracles import Resume
@@ -338,7 +338,7 @@ class PrivatePipeline(StatementMixin, PipelineArguments, Pipeline):  # type: ign
         by = statements[-1] if plan.alone else plan
         whole = state_pipeline(statements, by.epsilon, by.accountant, bill, delta=plan.delta, free=plan.free)
         if opened is not None:
-            said = (*whole.assumptions, *refusals(self._model.on_missing))
+            said = (*whole.assumptions, *not_covered(self._model.on_missing))
             whole = charged_to(replace(whole, assumptions=said), opened.payment)
         if raw:
             whole = replace(whole, assumptions=tuple(a for a in whole.assumptions if a != MADE_ROWS))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from types import UnionType
 from typing import Any
 
@@ -15,12 +14,11 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_extraction import text
 
 from ...core import DataError, Statement
-from ...core.codec import form
 from ...core.facts import Vector
 from ...core.plain import Json
 from ...io.dictionary import Dictionary, TableEncoder
 from ...ledger import PAYING
-from ..model_file import ModelContent, model_content, model_of, of_earlier_release, seal, unseal
+from ..model_file import ModelContent, model_content, model_of, of_earlier_release, sealed_form
 from .pipeline import PrivatePipeline
 from .private_bounds import PrivateBounds
 from .row_steps import Bounds, PublicScaler, RowNormalizer
@@ -66,7 +64,7 @@ class StoredStep:
     learned: dict[str, Any]
 
 
-@form(out=partial(seal, FORMAT, VERSION), back=partial(unseal, FORMAT, (VERSION,)))
+@sealed_form(FORMAT, VERSION)
 @dataclass(frozen=True, eq=False)
 class PipelineContent:
     """All that the file of a fitted pipeline holds."""

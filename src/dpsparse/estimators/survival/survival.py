@@ -25,7 +25,7 @@ from ...core.mechanisms import Randomness
 from ...core.public_draws import repeatable
 from ...fitting import noise_of_sums, plan_fit, public_rows, stated_budget, warn_if_seeded
 from ...fitting.session import PaidBy, session
-from ...fitting.statement import MADE_ROWS, charged_to, refusals, state_pipeline
+from ...fitting.statement import MADE_ROWS, charged_to, not_covered, state_pipeline
 from ...io.scikit import BaseEstimator, check_is_fitted
 from ...ledger import LedgerArgument, check_ledger
 from ...oracles import Resume
@@ -188,7 +188,7 @@ memory_limit, random_state, verbose
         said = (
             *(a for a in whole.assumptions if not (encoded and a == MADE_ROWS)),
             ONE_ROW,
-            *refusals(self.on_missing),
+            *not_covered(self.on_missing),
         )
         name = f"survival: a life table of {times.size - 1} intervals, then {model.statement_.recipe}"
         whole = replace(whole, assumptions=said, recipe=name)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from ...core import Statement
-from ...core.codec import FormError, form
+from ...core.codec import FormError
 from ...core.facts import Vector
-from ..model_file import ModelContent, model_content, model_of, seal, unseal
+from ..model_file import ModelContent, model_content, model_of, sealed_form
 from ..regressor import SparseRegressor
 from .life_table import LifeTable
 from .survival import SHARED, SparseSurvival
@@ -27,7 +26,7 @@ def _check(content: SurvivalContent) -> SurvivalContent:
     return content
 
 
-@form(out=partial(seal, FORMAT, VERSION), back=partial(unseal, FORMAT, (VERSION,)), made=_check)
+@sealed_form(FORMAT, VERSION, made=_check)
 @dataclass(frozen=True, eq=False)
 class SurvivalContent:
     """All that the file of a fitted survival model holds: its life table, and the model of the hazard ratios."""
