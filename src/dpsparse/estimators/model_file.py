@@ -249,9 +249,11 @@ def _unseal(form: str, versions: tuple[int, ...], content: Content) -> Content:
     return {name: value for name, value in content.items() if name not in ("format", "version", "digest")}
 
 
-def sealed_form(name: str, version: int, **more: Callable[..., object]) -> Callable[[type[Kind]], type[Kind]]:
+def sealed_form(
+    name: str, version: int, made: Callable[..., object] = lambda content: content
+) -> Callable[[type[Kind]], type[Kind]]:
     """The form of a record that is a file: with its format and version, and a digest of the whole."""
-    return form(out=partial(_seal, name, version), back=partial(_unseal, name, (version,)), **more)
+    return form(out=partial(_seal, name, version), back=partial(_unseal, name, (version,)), made=made)
 
 
 @dataclass(frozen=True, eq=False)
