@@ -21,29 +21,11 @@ from ..linear import SparseLinear
 
 #: Arguments that a search sets itself, or that have to be the same in all runs.
 FIXED = frozenset(
-    [
-        "epsilon",
-        "delta",
-        "budget",
-        "adjacency",
-        "n_rows",
-        "noise",
-        "ledger",
-        "dataset",
-        "label",
-        "run_id",
-        "resume",
-        "accept",
-        "check_bounds",
-        "check_cells",
-        "random_state",
-        "verbose",
-        "classes",
-        "target_center",
-        "keep_path",
-        "memory_limit",
-        "unit",
-    ]
+    (
+        *("epsilon", "delta", "budget", "adjacency", "n_rows", "unit", "noise", "accept", "random_state", "classes"),
+        *("ledger", "dataset", "label", "run_id", "resume", "check_bounds", "check_cells", "target_center"),
+        *("keep_path", "memory_limit", "verbose"),
+    )
 )
 
 #: Fields of the recipe are named with this before them.

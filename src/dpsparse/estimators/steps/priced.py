@@ -9,13 +9,14 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
 from ...accounting import PlanCost, PricedPlan, cost_of_units, price
 from ...core import Adjacency, Ask, Noise, Plan, Statement
 from ...core.checks import ROW
 from ...core.facts import Facts, Vector
 from ...core.mechanisms import Randomness
-from ...fitting import noise_of_sums, public_rows, stated_budget, warn_if_seeded
+from ...fitting import Matrix, noise_of_sums, public_rows, stated_budget, warn_if_seeded
 from ...fitting.drawn import Drawn
 from ...fitting.session import Payer, session
 from ...fitting.statement import complete_step, draft_step
@@ -23,6 +24,7 @@ from ...ledger import LedgerArgument, Payment
 from ...queries.kinds import Oracle
 from ...queries.losses import Squared
 from ...rows import Records
+from ...rows.hosts import ClusterRows
 from ..arguments import BudgetArguments
 from ..input_checks import protected_unit, read_source, rows_of_units, unless_refused, with_ids
 from .row_steps import Bounds
@@ -127,6 +129,12 @@ class PrivateStep(StepArguments, OneToOneFeatureMixin, TransformerMixin, BaseEst
     def _again(self, X: object) -> Records:
         """Rows to be transformed, checked in the same way; there may be no row."""
         return unless_refused(self.on_missing, read_source(self, X, reset=False, adjacency=Adjacency.ADD_REMOVE))
+
+    def transform(self, X: object) -> Matrix | ClusterRows:
+        """The rows as they are."""
+        check_is_fitted(self, "statement_")
+        rows: Matrix = self._again(X).plain()
+        return rows
 
     def _asking(self, X: Records, facts: Facts, what: str, y: Vector | None = None) -> AbstractContextManager[StepRows]:
         """An oracle over the rows that answers the step's asks.

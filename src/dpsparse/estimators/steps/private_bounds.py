@@ -10,12 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
-from sklearn.utils.validation import check_is_fitted
 
 from ...accounting import PricedPlan, price
 from ...core import Ask, Budget, MissingBoundError, Noise, Plan, checks
 from ...core.facts import Facts, Target, Vector
-from ...fitting import Matrix, check_noise_kind, noise_of_sums, stated_budget
+from ...fitting import check_noise_kind, noise_of_sums, stated_budget
 from ...fitting.counts import UNREAD, UnreadShares, ask_share, checked_columns, warn_of_unread
 from ...queries.kinds import ColumnQuantile, Oracle, Unread
 from ...rows import Records, read_bounds
@@ -49,7 +48,8 @@ TARGET_SHARE = 0.2
 class PrivateBounds(PrivateStep):
     r"""Learn bounds of the columns, and of the target, by quantiles on a public logarithmic grid.
 
-    Rows pass through unchanged.
+    Rows pass through unchanged: anyone who fits on them declares `bounds_` and clips to them, as a
+    private pipeline does.
 
     The user declares how large values can be at the very most (`feature_bound`, `target_bound`):
     limits that are safe, and may be 30 or 300 times too wide. One noisy selection narrows all
@@ -266,15 +266,6 @@ class PrivateBounds(PrivateStep):
     @staticmethod
     def _chosen(oracle: Oracle, ask: str, question: ColumnQuantile) -> float:
         return float(question.grid[int(np.asarray(oracle.answer(question, ask))[0])])
-
-    def transform(self, X: object) -> Matrix:
-        """The rows as they are.
-
-        Anyone who fits on them declares `bounds_` and clips to them, as a private pipeline does.
-        """
-        check_is_fitted(self, "bounds_")
-        rows: Matrix = self._again(X).plain()
-        return rows
 
 
 def _each(priced: PricedPlan) -> bool:

@@ -220,9 +220,3 @@ class NoisyCount(PrivateStep):
             self.n_rows_ = max(1, round(opened.oracle.count(ask=self.ask)))
         self.statement_ = opened.statement(self.n_rows_)
         return self
-
-    def transform(self, X: object) -> Matrix:
-        """The rows as they are."""
-        check_is_fitted(self, "n_rows_")
-        rows: Matrix = self._again(X).plain()
-        return rows
