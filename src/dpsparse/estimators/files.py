@@ -39,7 +39,7 @@ def _reader(form: str) -> tuple[tuple[int, ...], type, Callable[[Any], Fitted]] 
 
         return (searches.VERSION,), searches.SearchContent, searches.search_of
     if form == "dpsparse-survival":
-        from .survival import survival_file as survivals
+        from .survival import survival as survivals
 
         return (survivals.VERSION,), survivals.SurvivalContent, survivals.survival_of
     return None

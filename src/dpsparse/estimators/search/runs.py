@@ -17,9 +17,8 @@ from ...core.plain import to_json
 from ...core.statement import AskSummary
 from ...fitting import FitRequest, FitResult, Rows, Session, Shape, Targets
 from ...fitting.drawn import Drawn, summaries_of
-from ...fitting.prepare import clipped_to
+from ...fitting.prepare import clipped_to, in_half_widths
 from ...fitting.session import PaidBy, on_tape, open_host, session
-from ...fitting.units import in_half_widths
 from ...io.dictionary.carrier import carried_bounds
 from ...oracles import RunTapes
 from ...queries.losses import joint_of, mean_of

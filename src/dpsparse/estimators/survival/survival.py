@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from ...accounting import Cost, PricedPlan, price
 from ...core import Adjacency, Budget, DataError, MissingValueError, Noise, Statement, checks
+from ...core.codec import FormError
 from ...core.facts import Vector
 from ...core.mechanisms import Randomness
 from ...core.public_draws import repeatable
@@ -37,6 +38,7 @@ from ..arguments import ModelArguments
 from ..classifier import SparseClassifier
 from ..display import StatementMixin
 from ..input_checks import read_source, refuse_fit_arguments, unless_refused
+from ..model_file import ModelContent, model_content, model_of, sealed_form
 from ..regressor import SparseRegressor
 from ..steps.plan import budgets_of, promise
 from ..steps.priced import asking
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from ...rows.shapes import Basis
     from ..score.card import ScoreCard
     from ..shape_functions import ShapeFunction
+
 
 #: Part of the budget that the life table takes, on the scale of zCDP.
 TABLE_SHARE = 0.08
@@ -302,8 +305,6 @@ memory_limit, random_state, verbose
 
     def stored(self) -> object:
         """What a file holds."""
-        from .survival_file import survival_content
-
         return survival_content(self)
 
     @property
@@ -361,3 +362,53 @@ def _refuse_rows_of_time(given: dict[str, object]) -> None:
                 f"{name} belongs to several rows of one person, for covariates that change with time. SparseSurvival "
                 "takes one row for each person: covariates at entry, time, event and entry."
             )
+
+
+# ------------------------------------------------------------------------------------------------ files
+
+FORMAT, VERSION = "dpsparse-survival", 1
+
+
+def _check(content: SurvivalContent) -> SurvivalContent:
+    increases = content.times.ndim == 1 and content.times.size >= 3 and bool(np.all(np.diff(content.times) > 0))
+    if not increases or content.times[0] != 0 or content.hazard.shape != (content.times.size - 1,):
+        raise FormError("the life table is not as it was saved.")
+    if not np.all(content.hazard > 0) or content.model.class_ != "SparseRegressor":
+        raise FormError("the life table or the model is not as it was saved.")
+    return content
+
+
+@sealed_form(FORMAT, VERSION, made=_check)
+@dataclass(frozen=True, eq=False)
+class SurvivalContent:
+    """All that the file of a fitted survival model holds: its life table, and the model of the hazard ratios."""
+
+    times: Vector
+    hazard: Vector
+    epsilon: float
+    model: ModelContent
+    statement: Statement
+
+
+def survival_content(model: SparseSurvival) -> SurvivalContent:
+    """All that a file of a fitted survival model holds."""
+    table = model.baseline_
+    linear = model.model_
+    if "dictionary_" in vars(model):
+        linear.dictionary_ = model.dictionary_
+    return SurvivalContent(table.times, table.hazard, float(model.epsilon), model_content(linear), model.statement_)
+
+
+def survival_of(content: SurvivalContent) -> SparseSurvival:
+    """The survival model of a content."""
+    linear = model_of(content.model)
+    assert isinstance(linear, SparseRegressor)
+    horizon, intervals = float(content.times[-1]), int(content.hazard.size)
+    given = {name: getattr(linear, name) for name in (*SHARED, "on_missing")}
+    made = SparseSurvival(content.epsilon, linear.delta, horizon=horizon, intervals=intervals, **given)
+    made.baseline_ = LifeTable(content.times, content.hazard)
+    made.n_features_in_ = linear.n_features_in_
+    for name in ("feature_names_in_", "dictionary_"):
+        if name in vars(linear):
+            setattr(made, name, vars(linear)[name])
+    return made._keep(linear, content.statement)
