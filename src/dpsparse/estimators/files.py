@@ -35,7 +35,7 @@ def _reader(form: str) -> tuple[tuple[int, ...], type, Callable[[Any], Fitted]] 
 
         return (pipelines.VERSION,), pipelines.PipelineContent, pipelines.pipeline_of
     if form == "dpsparse-search":
-        from .search import search_file as searches
+        from .search import search as searches
 
         return (searches.VERSION,), searches.SearchContent, searches.search_of
     if form == "dpsparse-survival":

@@ -29,7 +29,7 @@ from ...rows.row_bounds import RowBounds
 from ..input_checks import UNITS_IN_MEMORY
 from ..linear import SparseLinear
 from .plan import SearchPlan
-from .space import Parameters
+from .space import Parameters, stored_candidate
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,8 +117,6 @@ def best_run(
     `split_holdout`. The choice reads noisy scores and nothing else. The search that calls this lets
     no warning pass, since their number would tell that of the runs.
     """
-    from .search_file import stored_candidate
-
     randomness, tapes = opened.randomness, None if opened.tape is None else RunTapes(opened.tape)
     fitting, scoring = split_holdout(data.X, plan, opened, holdout)
     facts, classes = data.facts(plan.validation_rows), data.targets.classes

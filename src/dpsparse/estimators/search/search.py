@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from os import PathLike
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,13 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ... import recipes
 from ...accounting import FixedCost, PricedPlan, cost_of_units
 from ...accounting.random_stopping import SearchCost, law_of
-from ...core import Budget, PrivacyError, ResumeError, checks
+from ...core import Budget, PrivacyError, ResumeError, Statement, checks
 from ...core.facts import Vector
 from ...core.mechanisms import Randomness
+from ...core.plain import Json, to_json
 from ...fitting import FitPlan, Seed, Shape, default_delta, plan_fit, refuse_rows_brought, trial_run, warn_if_seeded
 from ...fitting.progress import progress_bar
 from ...fitting.session import session
@@ -30,9 +32,20 @@ from ...rows.records import suppress_messages
 from ..display import StatementMixin
 from ..input_checks import refuse_fit_arguments, with_ids
 from ..linear import SparseLinear
+from ..model_file import ModelContent, model_content, model_of, sealed_form
+from ..steps.pipeline_file import arguments, restored_value
 from .plan import PlannedRun, SearchPlan, dearest_plan
 from .runs import Scoring, SearchData, SearchRun, best_run, public_default
-from .space import CHECKED, DEFAULT_RECIPES, Parameters, Space, candidate
+from .space import (
+    CHECKED,
+    DEFAULT_RECIPES,
+    Parameters,
+    Space,
+    candidate,
+    restored_candidate,
+    restored_space,
+    stored_space,
+)
 
 
 def planned_run(parameters: Parameters, prepared: FitPlan, rows: int, shape: Shape) -> PlannedRun:
@@ -364,8 +377,6 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, SearchArguments, BaseEst
 
     def _drawn(self, space: Space, plan: SearchPlan, randomness: Randomness, resume: Resume | None) -> list[Parameters]:
         """The candidates, as many as the law of the search draws; of a search that is done, the best one."""
-        from .search_file import restored_candidate
-
         done = None if resume is None else resume.kept
         if done is not None and done[0] is None:
             raise ResumeError("this search is done, and its best candidate has no stored form. Use the model it saved.")
@@ -379,8 +390,6 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, SearchArguments, BaseEst
 
     def stored(self) -> object:
         """What a file holds."""
-        from .search_file import search_content
-
         return search_content(self)
 
     @property
@@ -427,3 +436,56 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, SearchArguments, BaseEst
         tags.input_tags = inner.input_tags
         tags.non_deterministic = True
         return tags
+
+
+# ------------------------------------------------------------------------------------------------ files
+
+FORMAT, VERSION = "dpsparse-search", 2
+#: Arguments with a place of their own: the estimator is that of the best model.
+LEFT = ("estimator", "param_distributions")
+
+
+@sealed_form(FORMAT, VERSION)
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SearchContent:
+    """All that the file of a fitted search holds."""
+
+    params: dict[str, Any]
+    space: Any
+    best_params: dict[str, Any]
+    best_score: float | None
+    model: ModelContent
+    statement: Statement
+
+
+def search_content(search: PrivateSearch) -> SearchContent:
+    """All that a file of a fitted search holds.
+
+    A space with values that have no plain form is left out.
+    """
+    best = {
+        name: recipes.settings(recipes.make(value)) if name == "recipe" and not isinstance(value, str | dict) else value
+        for name, value in search.best_params_.items()
+    }
+    return SearchContent(
+        params=arguments(search, LEFT),
+        space=stored_space(search.param_distributions),
+        best_params=cast("dict[str, Json]", to_json(best)),
+        best_score=cast("float | None", to_json(search.best_score_)),
+        model=model_content(search.best_estimator_),
+        statement=search.statement_,
+    )
+
+
+def search_of(content: SearchContent) -> PrivateSearch:
+    """The search of a content: it predicts as before, and can search again."""
+    model = model_of(content.model)
+    search = PrivateSearch(clone(model), restored_space(content.space), **restored_value(content.params))
+    search.best_estimator_ = model
+    search.best_params_ = content.best_params
+    search.best_score_ = math.nan if content.best_score is None else float(content.best_score)
+    search.statement_ = model.statement_ = content.statement
+    search.n_features_in_ = model.n_features_in_
+    if "feature_names_in_" in vars(model):
+        search.feature_names_in_ = model.feature_names_in_
+    return search
