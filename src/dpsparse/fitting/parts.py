@@ -78,13 +78,13 @@ class InferenceResult:
     support: Indices
     estimate: Vector
     covariance: Vector
-    intercept: bool
-    flag: Flag
     target: str
-    clip: float
-    kept: float
-    beyond: float
     n_rows: int
+    intercept: bool = False
+    flag: Flag = "good"
+    clip: float = 0.0
+    kept: float = 1.0
+    beyond: float = 0.0
     asked: int | None = None
 
 
@@ -175,18 +175,8 @@ def in_user_units(inference: Inference, pilot: Pilot | None, step: Step | None, 
     Scales, centres and shift are undone, and the intercept moves from the first place to the last.
     The centre of the target is not added.
     """
-    nothing = InferenceResult(
-        support=np.zeros(0, dtype=np.intp),
-        estimate=np.zeros(0),
-        covariance=np.zeros((0, 0)),
-        intercept=False,
-        flag="good",
-        target="robust" if inference.intervals.robust else "mean",
-        clip=0.0,
-        kept=1.0,
-        beyond=0.0,
-        n_rows=inference.intervals.n_rows,
-    )
+    target, n_rows = "robust" if inference.intervals.robust else "mean", inference.intervals.n_rows
+    nothing = InferenceResult(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros((0, 0)), target, n_rows)
     if pilot is None or step is None:
         return nothing
     facts, constant = inference.second.facts, int(pilot.constant)
