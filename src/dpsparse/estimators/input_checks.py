@@ -27,6 +27,7 @@ from ..fitting import FitRequest
 from ..io.scikit import BaseEstimator
 from ..rows.cells import ROUNDED_FROM
 from ..rows.file_records import ClusterRecords, FileRecords
+from ..rows.hosts.clusters import is_spread, open_cluster_rows
 from ..rows.records import CHOICES, Records, cell_numbers, refuse_missing, suppress_messages
 from ..rows.units import read_units
 
@@ -48,7 +49,7 @@ def open_rows_in_files(X: object, y: object, request: FitRequest) -> tuple[objec
         if isinstance(X, os.PathLike) or names_files(X):  # any other text is a cell that went astray, and is not quoted
             classes = None if request.classes is None else request.classes.tolist()
             X, y = open_rows(X, y if isinstance(y, str) else None, classes=classes), None if isinstance(y, str) else y
-    X, y = open_clusters(X, y)
+    X, y = open_cluster_rows(X, y)
     stored = X.spread if isinstance(X, Records) else X
     if y is None and isinstance(stored, FileRecords):
         y = stored.targets(target_kind(request))
@@ -76,10 +77,8 @@ def with_ids(X: Any, y: object, units: object) -> tuple[Any, Any, Any]:
     """
     if units is None or isinstance(X, ClusterRecords):
         return X, y, units
-    from ..rows.hosts import clusters
-
-    if clusters.is_spread(X):
-        return *clusters.open_cluster_rows(X, y, units=units), units
+    if is_spread(X):
+        return *open_cluster_rows(X, y, units=units), units
     if not isinstance(units, str):
         return X, y, units
     if units not in (list(getattr(X, "columns", ())) if hasattr(X, "shape") else []):
@@ -121,19 +120,6 @@ def rows_of_units(source: Records, units: object) -> Records:
     return source
 
 
-def open_clusters(X: object, y: object = None) -> tuple[Any, Any]:
-    """Rows on a cluster where X is an array or frame of Dask, or a frame of Spark; otherwise both as they are.
-
-    Parameters
-    ----------
-    X : Dask collection, Spark frame or anything else
-    y : Dask array or series, name of a column, array-like or None
-    """
-    from ..rows.hosts import clusters
-
-    return clusters.open_cluster_rows(X, y)
-
-
 def target_kind(request: FitRequest) -> str:
     """What the targets of files are."""
     if request.classes is None:
@@ -153,7 +139,7 @@ def read_source(estimator: BaseEstimator, X: object, *, reset: bool, adjacency: 
     adjacency : Adjacency or None
         Under add-remove there may be no rows at all, since their number is private.
     """
-    X, _ = open_clusters(X)
+    X, _ = open_cluster_rows(X)
     source = Records.of(X)
     if isinstance(X, FileRecords) and source.names is not None:
         _read_names(estimator, source, reset=reset)

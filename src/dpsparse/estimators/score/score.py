@@ -31,12 +31,12 @@ from ...oracles import Resume
 from ...queries.losses import Loss, joint_of, mean_of
 from ...rows import Records
 from ...rows.hosts import ClusterRows
+from ...rows.hosts.clusters import open_cluster_rows
 from ...rows.lattice import Lattice
 from ...rows.margins import MarginTable
 from ...rows.records import code_classes, suppress_messages
 from ...rows.row_bounds import RowBounds
 from ..input_checks import (
-    open_clusters,
     protected_unit,
     read_source,
     read_vector,
@@ -188,7 +188,7 @@ def private_score(
     check_ledger(ledger, dataset, label, run_id)
     checks.fraction(confidence, "confidence")
     X, y, units = with_ids(X, y, units)
-    X, y = open_clusters(X, y)
+    X, y = open_cluster_rows(X, y)
     if group is not None and isinstance(X, ClusterRows):
         raise ValueError("rows on a cluster are not scored by group yet. Score each group's rows, or leave group=None.")
     word = protected_unit(unit, units)

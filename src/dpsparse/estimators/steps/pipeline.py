@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence, Sized
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
 from os import PathLike
-from typing import NoReturn, Self, TypeAlias
+from typing import NoReturn, Self, TypeAlias, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
@@ -31,10 +31,11 @@ from ...oracles import Resume
 from ...rows import Records
 from ...rows.declared import Bounded
 from ...rows.file_records import ClusterRecords
+from ...rows.hosts.clusters import open_cluster_rows
 from ...rows.records import suppress_messages
 from ...rows.units import read_units
 from ..display import StatementMixin
-from ..input_checks import UNITS_IN_MEMORY, open_clusters, refuse_fit_arguments, shared_unit, with_ids
+from ..input_checks import UNITS_IN_MEMORY, refuse_fit_arguments, shared_unit, with_ids
 from ..linear import SparseLinear
 from .plan import PipelinePlan, divided, refuse_local
 from .priced import PrivateStep
@@ -309,7 +310,7 @@ class PrivatePipeline(StatementMixin, PipelineArguments, Pipeline):  # type: ign
     def _fit(
         self, X: Matrix, y: object, units: object, word: str, resume: Resume | None, priced: Container[str]
     ) -> Self:
-        X, y = open_clusters(X, y)
+        X, y = open_cluster_rows(X, y)
         reads = any(isinstance(step, PrivateBounds | NoisyCount) for _, step in self.steps)
         if units is not None and isinstance(X, ClusterRecords) and (X.units is None or reads):
             raise DataError(UNITS_IN_MEMORY)
@@ -447,7 +448,7 @@ class PrivatePipeline(StatementMixin, PipelineArguments, Pipeline):  # type: ign
         settings = {"adjacency": self.adjacency, "n_rows": self.n_rows, "feature_bound": 1.0, "row_norm": None}
         clone(self._model).set_params(**settings, **self._target_arguments(foreseen=True)).read_rows(source, y)
 
-    def _public_rows(self, X: Sized, units: object) -> int | None:
+    def _public_rows(self, X: object, units: object) -> int | None:
         """The public number of records; None where a step counts them."""
         adjacency = Adjacency.named(self.adjacency)
         if adjacency is Adjacency.ADD_REMOVE and self.n_rows is None:
@@ -547,12 +548,12 @@ def make_private_pipeline(
     return pipeline
 
 
-def records_of(X: Sized, units: object) -> int:
+def records_of(X: object, units: object) -> int:
     """The number of records: one for each row, or one for each id."""
     if units is not None and isinstance(X, ClusterRecords):
         return sum(X.units or ())
     shape: tuple[int, ...] = getattr(X, "shape", ())  # texts come as a list
-    rows = int(shape[0]) if len(shape) else len(X)
+    rows = int(shape[0]) if len(shape) else len(cast("Sized", X))
     return rows if units is None else read_units(units, rows).count
 
 
