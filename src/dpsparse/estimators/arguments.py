@@ -94,6 +94,8 @@ def explain_arguments(kind: type[Estimator]) -> type[Estimator]:
     return kind
 
 
+# ------------------------------------------------------------------------------------------------ other libraries
+
 #: By argument: what it is called or does here.
 INSTEAD = {
     "C": "The strength of the penalty is alpha=; C is its inverse. Start with the default, alpha=0: the noise already "

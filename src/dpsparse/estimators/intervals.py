@@ -238,6 +238,8 @@ def _root(matrix: Vector) -> Vector:
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
+# ------------------------------------------------------------------------------------------------ in words
+
 #: What the flag says to a person.
 FLAGS = {
     "good": "The noise leaves useful intervals.",

@@ -220,6 +220,8 @@ class UnknownRecipe(PrivateRecipe):
         )
 
 
+# ------------------------------------------------------------------------------------------------ what a file holds
+
 FORMAT, VERSIONS = "dpsparse-model", (1, 2)
 Kind = TypeVar("Kind")
 #: The fields of a stored file, by name.

@@ -367,6 +367,9 @@ def _design(
     return facts, design
 
 
+# ------------------------------------------------------------------------------------------------ which model is scored
+
+
 @dataclass(frozen=True, eq=False)
 class Scored:
     """A fitted linear model, and the rows in front of it.

@@ -197,6 +197,8 @@ def public_default(model: SparseLinear, data: SearchData, statement: Statement) 
     return model.keep(FitResult(((coef, 0.0),) * data.shape.models, statement, bounds), data.targets.classes)
 
 
+# ------------------------------------------------------------------------------------------------ scores
+
 #: Scores by scikit-learn's names, and the loss behind each.
 REGRESSION = {"neg_mean_squared_error": "squared", "neg_mean_absolute_error": "absolute"}
 CLASSIFICATION = {"accuracy": "error", "neg_log_loss": "log-loss"}

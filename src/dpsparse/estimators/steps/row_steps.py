@@ -264,6 +264,9 @@ def _none(columns: object) -> bool:
     return isinstance(columns, Sequence) and not isinstance(columns, str) and len(columns) == 0
 
 
+# ------------------------------------------------------------------------------------------------ bounds
+
+
 @dataclass(frozen=True, eq=False)
 class Bounds:
     """Entries lie in ``[lower, upper]`` and rows within l2 norm `row_norm`.
