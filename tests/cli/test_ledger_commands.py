@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from dpsparse import Ledger
 from dpsparse.cli import main
-from dpsparse.estimators.model_schema import model_digest
+from dpsparse.estimators.model_file import model_digest
 from dpsparse.ledger.chain import EVENTS
 
 

@@ -23,7 +23,7 @@ from dpsparse.core.codec import canonical_json, read, write
 from dpsparse.core.plan import read_plan, write_plan
 from dpsparse.core.sealed_files import content_digest
 from dpsparse.estimators.intervals import Intervals
-from dpsparse.estimators.model_schema import model_digest
+from dpsparse.estimators.model_file import model_digest
 from dpsparse.ledger.state import State
 from dpsparse.sites.federated.certificate import Certificate
 from dpsparse.sites.federated.coordinator import Saved as FederatedServer

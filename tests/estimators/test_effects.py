@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpsparse import SparseClassifier, SparseRegressor
-from dpsparse.estimators.interval_words import NONE, meaning
+from dpsparse.estimators.intervals import NONE, meaning
 from dpsparse.estimators.summary import summary
 from dpsparse.tables import Column, Dictionary, TableEncoder
 

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from dpsparse import SparseClassifier, SparseRegressor, load, losses, make_private_pipeline
 from dpsparse.core.errors import PrivacyError
-from dpsparse.estimators.other_libraries import INSTEAD
+from dpsparse.estimators.arguments import INSTEAD
 from dpsparse.estimators.summary import summary
 from dpsparse.recipes import get
 from dpsparse.tables import Column, Dictionary, DictionaryError, TableEncoder

@@ -25,8 +25,7 @@ from dpsparse import (
 )
 from dpsparse.core import DataError
 from dpsparse.core.errors import ModelEditedError
-from dpsparse.estimators.search.search_file import restored_space, stored_space
-from dpsparse.estimators.search.space import Space
+from dpsparse.estimators.search.space import Space, restored_space, stored_space
 from dpsparse.tables import Column, Dictionary, TableEncoder
 
 RNG = np.random.default_rng(0)

@@ -14,8 +14,7 @@ import pytest
 import dpsparse
 from dpsparse import SparseClassifier, SparseRegressor
 from dpsparse.core.errors import DataError, ModelEditedError, PrivacyError
-from dpsparse.estimators.model_file import EDITED
-from dpsparse.estimators.model_schema import model_digest
+from dpsparse.estimators.model_file import EDITED, model_digest
 from dpsparse.recipes import DPIGHT
 
 rng = np.random.default_rng(0)

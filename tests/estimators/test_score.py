@@ -15,8 +15,8 @@ from sklearn.pipeline import make_pipeline
 from builders import halved_constants
 from dpsparse import Ledger, PublicScaler, SparseClassifier, SparseRegressor, load, private_score
 from dpsparse.core import BudgetExceededError, MissingValueError
-from dpsparse.estimators.score.curves import area
-from dpsparse.estimators.score.intervals import ScoreEstimate, of_proportion
+from dpsparse.estimators.score.asking import ScoreEstimate, of_proportion
+from dpsparse.estimators.score.metrics import area
 from dpsparse.rows.margins import row_margins
 from dpsparse.rows.records import Records
 from truth.neighbours import caught

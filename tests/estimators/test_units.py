@@ -161,7 +161,7 @@ def test_bad_units_are_refused_in_words():
     with pytest.raises(PrivacyError, match="n_rows=7"):
         regressor(n_rows=7).fit(X, y, units=ids)
     named = regressor(unit="patient", random_state=None)
-    with pytest.raises(ValueError, match="Give them"):
+    with pytest.raises(ValueError, match="Give their ids"):
         make_private_pipeline(named).fit(X, y)
     with pytest.raises(ValueError, match="several: household, patient"):
         make_private_pipeline(PrivateScaler(feature_bound=1.0, unit="household"), named).fit(X, y, units=ids)
@@ -252,7 +252,7 @@ def test_scores_count_people():
     exact = np.abs(model.predict(X) - y)
     means = np.bincount(ids, exact) / np.bincount(ids)
     assert abs(card["mean_absolute_error"].value - means.mean()) < 0.1
-    with pytest.raises(ValueError, match="Give units="):
+    with pytest.raises(ValueError, match="Give their ids"):
         private_score(model, X, y, unit="patient", random_state=0)
 
 
@@ -266,7 +266,7 @@ def test_steps_count_people():
     assert scaler.statement_.n_rows == 2000
     count = NoisyCount(epsilon=2.0, random_state=0).fit(X, units=ids)
     assert abs(count.n_rows_ - 2000) < 40
-    with pytest.raises(ValueError, match="Give them"):
+    with pytest.raises(ValueError, match="Give their ids"):
         NoisyCount(unit="patient").fit(X)
 
 

@@ -6,8 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from dpsparse import PrivateSearch, SparseRegressor
-from dpsparse.fitting import ProgressBar
-from dpsparse.fitting.progress import NotebookBar, TerminalBar, in_notebook
+from dpsparse.fitting.progress import NotebookBar, TerminalBar, in_notebook, progress_bar
 
 
 class Screen:
@@ -48,8 +47,7 @@ def test_a_notebook_is_known_by_its_kernel(monkeypatch):
 
 def test_elsewhere_the_bar_is_that_of_the_terminal(monkeypatch):
     monkeypatch.delitem(sys.modules, "IPython", raising=False)
-    assert isinstance(ProgressBar("fit", 3, visible=True)._bar, TerminalBar)
-    assert ProgressBar("fit", 3, visible=False)._bar is None
+    assert isinstance(progress_bar("fit", 3), TerminalBar)
 
 
 def test_a_fit_draws_every_charge_and_ends_full(screen, capsys):

@@ -9,7 +9,8 @@ from builders import prepared_for
 from dpsparse import Budget, SparseClassifier, SparseRegressor, recipes
 from dpsparse.core import DataError, LedgerError, Noise
 from dpsparse.core.statement import COST_NAMES
-from dpsparse.fitting import FitRequest, Shape, per_model, plan_fit, refuse_unguarded
+from dpsparse.fitting import FitRequest, Shape, plan_fit
+from dpsparse.fitting.prepare import per_model, refuse_unguarded
 
 BOUNDS = {"feature_bound": 1.0, "target_bound": 2.0}
 

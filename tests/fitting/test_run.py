@@ -9,17 +9,8 @@ import pytest
 from dpsparse import Ledger, SparseClassifier, SparseRegressor, recipes
 from dpsparse.core import NonPrivateRandomnessWarning, PrivacyError
 from dpsparse.core.mechanisms import Randomness
-from dpsparse.fitting import (
-    Session,
-    coefficients_of,
-    fit,
-    open_oracle,
-    plan_fit,
-    read_targets,
-    run,
-    with_oracles,
-    wrapped,
-)
+from dpsparse.fitting import Session, coefficients_of, fit, open_oracle, plan_fit, read_targets, with_oracles, wrapped
+from dpsparse.fitting.run import run
 from dpsparse.fitting.statement import MADE_ROWS, draft_fit
 from dpsparse.ledger import Payment
 from dpsparse.oracles import RecordingOracle
@@ -151,7 +142,7 @@ def ledger(tmp_path):
     [
         "statement.versions",
         "fit.draft_fit",
-        "fit.ProgressBar",
+        "fit.progress_bar",
         "fit.Randomness",
         "prepare.price",
     ],
@@ -164,7 +155,7 @@ def test_what_can_fail_fails_before_anything_is_reserved(ledger, monkeypatch, br
     monkeypatch.setattr(sys.modules[f"dpsparse.fitting.{module}"], name, fail)
     monkeypatch.setattr("dpsparse.fitting.session.MemoryHost", lambda *_, **__: pytest.fail("rows were handed over"))
     with pytest.raises(OSError, match=broken):
-        SparseRegressor(ledger=ledger, dataset="trial", **CHEAP).fit(X, Y)
+        SparseRegressor(ledger=ledger, dataset="trial", verbose=True, **CHEAP).fit(X, Y)
     assert list(ledger.entries("trial")) == []
 
 

@@ -9,7 +9,8 @@ import scipy.sparse as sp
 
 from dpsparse import SparseRegressor
 from dpsparse.core.facts import Facts
-from dpsparse.fitting import Shape, in_half_widths, plan_fit
+from dpsparse.fitting import Shape, plan_fit
+from dpsparse.fitting.prepare import in_half_widths
 from dpsparse.local import Device, Protocol, Server
 from dpsparse.recipes import DPSLKT, LDPIHT
 from dpsparse.rows.records import Records

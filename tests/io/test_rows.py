@@ -213,9 +213,9 @@ def test_targets_of_many_texts_are_no_hindrance_to_declared_classes(tmp_path, cl
         pq.write_table(pa.table({"a": np.zeros(count), "y": stored}), path)
     model = SparseClassifier(feature_bound=1.0, classes=classes)
     expected = [i % 2 if i % 3 else np.nan for i in range(count)]
-    np.testing.assert_array_equal(model.read_silently(str(path), "y")[2].coded, expected)
+    np.testing.assert_array_equal(model.read_rows(str(path), "y", silently=True)[2].coded, expected)
     convert(path, tmp_path / "a.dpsrows", "y", classes=classes)
-    np.testing.assert_array_equal(model.read_silently(str(tmp_path / "a.dpsrows"), None)[2].coded, expected)
+    np.testing.assert_array_equal(model.read_rows(str(tmp_path / "a.dpsrows"), None, silently=True)[2].coded, expected)
 
 
 def test_a_gap_among_whole_numbers_costs_the_others_no_digit(tmp_path):
@@ -224,10 +224,10 @@ def test_a_gap_among_whole_numbers_costs_the_others_no_digit(tmp_path):
     (tmp_path / "a.csv").write_text("a,y\n" + "".join(f"0,{'' if i is None else i}\n" for i in ids))
     model = SparseClassifier(feature_bound=1.0, classes=[2**53, 2**53 + 1], on_missing="empty")
     for path in ("a.parquet", "a.csv"):
-        coded = model.read_silently(str(tmp_path / path), "y")[2].coded
+        coded = model.read_rows(str(tmp_path / path), "y", silently=True)[2].coded
         np.testing.assert_array_equal(coded, [0, 1, np.nan, 1])
         opened = open_rows(tmp_path / path, "y")
-        np.testing.assert_array_equal(model.read_silently(opened, None)[2].coded, [0, 1, np.nan, 1])
+        np.testing.assert_array_equal(model.read_rows(opened, None, silently=True)[2].coded, [0, 1, np.nan, 1])
 
 
 def test_texts_of_a_typed_column_stay_texts(tmp_path):

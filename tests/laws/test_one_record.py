@@ -349,8 +349,8 @@ def test_parquet(tmp_path):
         pq.write_table(pa.table({"a": np.arange(9.0), "y": pa.array(cells, pa.int64())}), path, row_group_size=4)
         model = SparseClassifier(feature_bound=1.0, classes=[2**53, 2**53 + 1], on_missing="empty")
         return [
-            model.read_silently(str(path), "y")[2].coded,
-            model.read_silently(np.zeros((N, 1)), read_table(path, "y", labels=True).y)[2].coded,
+            model.read_rows(str(path), "y", silently=True)[2].coded,
+            model.read_rows(np.zeros((N, 1)), read_table(path, "y", labels=True).y, silently=True)[2].coded,
         ]
 
     def lists(cell):
@@ -443,7 +443,7 @@ LABELS = [2**53, 2**53 + 1]
 
 def coded(y):
     model = SparseClassifier(feature_bound=1.0, classes=LABELS, on_missing="empty")
-    return model.read_silently(np.zeros((N, 1)), y)[2].coded
+    return model.read_rows(np.zeros((N, 1)), y, silently=True)[2].coded
 
 
 @pytest.mark.parametrize(
@@ -458,12 +458,12 @@ def test_targets(make):
         def texts(cell, place=place):
             y = make([cell if i == place else ("no", "yes")[i % 2] for i in range(N)])
             model = SparseClassifier(feature_bound=1.0, classes=["no", "yes"], on_missing="empty")
-            return [model.read_silently(np.zeros((N, 1)), y)[2].coded]
+            return [model.read_rows(np.zeros((N, 1)), y, silently=True)[2].coded]
 
         def outcomes(cell, place=place):
             y = make([cell if i == place else (0.1, 2**53 + 1, 3, np.float32(0.1))[i % 4] for i in range(N)])
             model = SparseRegressor(feature_bound=1.0, target_bound=1.0, target_center=0.25, on_missing="empty")
-            return [model.read_silently(np.zeros((N, 1)), y)[2].coded]
+            return [model.read_rows(np.zeros((N, 1)), y, silently=True)[2].coded]
 
         for start, (read, ordinary) in enumerate(((labels, LABELS[0]), (texts, "no"), (outcomes, 0.5))):
             assert differs(read, OBJECTS if place == 4 else OBJECTS[start::3], ordinary, place) == []
@@ -478,7 +478,8 @@ def test_labels_are_the_same_however_they_are_stored():
         np.testing.assert_array_equal(coded(stored), [LABELS.index(v) if v in LABELS else np.nan for v in values])
     declared = SparseClassifier(feature_bound=1.0, classes=[2.0**53, 0.5], on_missing="empty")
     np.testing.assert_array_equal(
-        declared.read_silently(np.zeros((N, 1)), np.array(whole))[2].coded, [1 if v == 2**53 else np.nan for v in whole]
+        declared.read_rows(np.zeros((N, 1)), np.array(whole), silently=True)[2].coded,
+        [1 if v == 2**53 else np.nan for v in whole],
     )
 
 

@@ -35,7 +35,7 @@ from dpsparse import (
     recipes,
 )
 from dpsparse.cli import main
-from dpsparse.estimators.model_schema import model_digest
+from dpsparse.estimators.model_file import model_digest
 from dpsparse.estimators.summary import NO_BOUNDS, WITHIN_BOUNDS
 from dpsparse.federated import Grid, Server, Site, SiteData, fit_shared
 from dpsparse.losses import Poisson

@@ -12,7 +12,7 @@ from dpsparse import Ledger, SparseRegressor, recipes
 from dpsparse.cli import main
 from dpsparse.core import DataError
 from dpsparse.core.errors import LedgerError, LedgerTamperedError
-from dpsparse.estimators.model_schema import model_digest
+from dpsparse.estimators.model_file import model_digest
 from dpsparse.report import report_of, report_of_file
 from dpsparse.report.verdict import REQUIRED, ReleaseCheck, Status, decide
 from report.pages import check_page, first_screen

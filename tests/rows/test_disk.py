@@ -341,7 +341,7 @@ def test_a_fit_tells_its_progress_in_turns_and_the_model_is_the_same(little_memo
     X, y = data()
     labels = (y > 0).astype(int)
     told = []
-    monkeypatch.setattr("dpsparse.fitting.progress.ProgressBar._charged", lambda self, name: told.append(name))
+    monkeypatch.setattr("dpsparse.fitting.session.no_progress", told.append)
     options = {"epsilon": 1.0, "feature_bound": 1.0, "recipe": "dp_sgd_ht", "sparsity": 3, "random_state": 0}
     model = SparseClassifier(**options, memory_limit="40MB").fit(sp.csr_matrix(X), labels)
     assert told.count("reading rows") == 20

@@ -17,7 +17,7 @@ from dpsparse import Ledger, PrivateSearch, RowNormalizer, SparseClassifier, mak
 from dpsparse.cli import main
 from dpsparse.core import RepeatedFitWarning
 from dpsparse.core.curves import ORDERS, gaussian_epsilon, renyi_epsilon
-from dpsparse.estimators.repeated_fits import FitCost, together
+from dpsparse.estimators.repeated_fits import FitCost, total_cost
 from dpsparse.report import report_of_file
 
 RNG = np.random.default_rng(0)
@@ -89,7 +89,7 @@ def test_the_best_of_a_grid_search_says_how_many_fits_were_made_and_claims_nothi
     # 15 folds at epsilon 1, 15 at 2, and the last fit: above one fit, below plain addition
     costs = [FitCost(e, 1e-6, e * e / 40, math.inf) for e in [1.0] * 15 + [2.0] * 15 + [best.epsilon]]
     assert 3 * best.epsilon < total < sum(cost.epsilon for cost in costs) + 0.1
-    assert together(costs)[0] < sum(cost.epsilon for cost in costs)
+    assert total_cost(costs)[0] < sum(cost.epsilon for cost in costs)
     assert "WITHOUT privacy" in str(statement)
     best.save(tmp_path / "best.json")
     page = report_of_file(tmp_path / "best.json")

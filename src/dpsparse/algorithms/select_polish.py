@@ -96,8 +96,10 @@ class SelectAndPolish:
         """The size of a typical entry; then, for each number of coordinates that may follow, everything else."""
         if self.releases_constant(facts):
             return constant_plan(self.noise, self.selection_noise, classes=facts.target.classes)
-        schedules = {s.name: s for s in (self.schedule(facts, edge) for edge in entry_edges(facts)[1:])}
-        share = POLISH.entry_share * self.rule.scalars * self._shares(facts).rest
+        shares = self._shares(facts)
+        found = (PolishSchedule.of(shares, facts, self.rho, self.sparsity, edge) for edge in entry_edges(facts)[1:])
+        schedules = {s.name: s for s in found}
+        share = POLISH.entry_share * self.rule.scalars * shares.rest
         branches = tuple((n, s.plan(gaussian=self.noise, gumbel=self.selection_noise)) for n, s in schedules.items())
         scale = Ask(name="scale", question="ModalEntry", noise=self.selection_noise, share=share)
         plan = Plan(asks=(scale,), branches=branches)

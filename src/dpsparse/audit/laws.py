@@ -25,8 +25,9 @@ from ..accounting import price
 from ..core import Budget, PrivacyError, PrivacyLeakError, Statement
 from ..core.facts import Facts, Vector
 from ..core.mechanisms import Randomness
-from ..fitting import FitPlan, Matrix, holdings, with_oracles, wrapped
+from ..fitting import FitPlan, Matrix, with_oracles, wrapped
 from ..fitting.trial import STOPPING
+from ..fitting.user_recipes import holdings
 from ..io.scikit import BaseEstimator, clone, is_classifier
 from ..oracles import GuardedOracle, RecordingOracle, ReplayOracle, make_oracle, refuse_violations
 from ..queries.kinds import Oracle, Solver

@@ -84,14 +84,14 @@ def print_model(model: SparseLinear, details: bool = False, statement: Statement
     one screen: answers are counted, and of long lists the first rows are shown. `statement` is that
     of the pipeline or search around the model, if there is one.
     """
-    from ..estimators.interval_words import meaning
-    from ..estimators.summary import about_bounds, has_intervals, in_units, keeps_dictionary
+    from ..estimators.intervals import meaning
+    from ..estimators.summary import about_bounds, effects_of, has_intervals, keeps_dictionary
 
     statement = statement or model.statement_
     said = statement.details() if details else brief(statement, most=0)
     table, words = [], [line for shape in model.shapes_ for line in str(shape).splitlines()]
     if keeps_dictionary(model):
-        table, words = str(in_units(model)).splitlines(), [*words, *about_bounds(model).splitlines()]
+        table, words = str(effects_of(model)).splitlines(), [*words, *about_bounds(model).splitlines()]
         words += meaning(model.intervals_) if has_intervals(model) else []
     elif has_intervals(model):
         table = model.intervals_.summary().splitlines()

@@ -104,9 +104,7 @@ weight_bound, offset_bound, memory_limit, random_state, verbose
         self.intercept_ = np.array([intercept for _, intercept in fitted.models])
         self.support_ = np.flatnonzero(np.any(self.coef_ != 0, axis=0))
         self.multinomial_ = fitted.joint
-        self._keep_shared(fitted)
-        self._keep_intervals(fitted)
-        return self
+        return self._keep(fitted)
 
     def predict_interval(self, X: object, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Ends of an interval for the probability of the second class, for each row.
@@ -136,7 +134,7 @@ weight_bound, offset_bound, memory_limit, random_state, verbose
         """Predicted classes."""
         margins = self.decision_function(X, offset=offset, exposure=exposure)
         best = (margins > 0).astype(int) if margins.ndim == 1 else np.argmax(margins, axis=1)
-        return self.classes_[best]  # type: ignore[no-any-return]
+        return np.asarray(self.classes_[best])
 
     def predict_proba(self, X: object, *, offset: object = None, exposure: object = None) -> np.ndarray:
         """Class probabilities.
@@ -149,9 +147,9 @@ weight_bound, offset_bound, memory_limit, random_state, verbose
             positive = expit(margins)
             return np.column_stack([1 - positive, positive])
         if self.multinomial_:
-            return softmax(margins, axis=1)  # type: ignore[no-any-return]
+            return np.asarray(softmax(margins, axis=1))
         p = expit(margins)
-        return p / np.maximum(p.sum(axis=1, keepdims=True), np.finfo(float).tiny)  # type: ignore[no-any-return]
+        return np.asarray(p / np.maximum(p.sum(axis=1, keepdims=True), np.finfo(float).tiny))
 
     def predict_log_proba(self, X: object, *, offset: object = None, exposure: object = None) -> np.ndarray:
         """Logarithms of the class probabilities, exact also where a probability rounds to 0 or 1."""
@@ -159,9 +157,9 @@ weight_bound, offset_bound, memory_limit, random_state, verbose
         if margins.ndim == 1:
             return np.column_stack([log_expit(-margins), log_expit(margins)])
         if self.multinomial_:
-            return log_softmax(margins, axis=1)  # type: ignore[no-any-return]
+            return np.asarray(log_softmax(margins, axis=1))
         each = log_expit(margins)
-        return each - logsumexp(each, axis=1, keepdims=True)  # type: ignore[no-any-return]
+        return np.asarray(each - logsumexp(each, axis=1, keepdims=True))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

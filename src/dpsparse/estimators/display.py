@@ -6,6 +6,8 @@ import warnings
 from os import PathLike
 from typing import TYPE_CHECKING
 
+from ..io.scikit import check_is_fitted
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from onnx import ModelProto
@@ -87,6 +89,26 @@ class StatementMixin:
         if "statement_" not in vars(self):
             raise AttributeError("there is no model card yet: fit the estimator first.")
         return card_of(self)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write what was fitted and its statement to a JSON file (no pickle); read it back with `dpsparse.load`.
+
+        The file appears whole or not at all, and takes the place of no file but one of the same kinds.
+
+        Raises
+        ------
+        DataError
+            If there is another file, a coefficient is not finite, which JSON has no word for, or a step of a
+            pipeline has no plain form: it is named.
+        """
+        from .model_file import write_sealed
+
+        check_is_fitted(self, "statement_")
+        write_sealed(path, self.stored())
+
+    def stored(self) -> object:
+        """What a file of this estimator holds."""
+        raise NotImplementedError
 
     def _shown_model(self) -> SparseLinear:
         from .summary import shown_model

@@ -6,6 +6,7 @@ budget and no statement, and it refuses to be fitted, because that would read da
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -42,6 +43,7 @@ REFUSAL = (
 SINGLE_PRECISION = {"LinearClassifier", "LinearRegressor", "Normalizer"}
 
 
+@dataclass(eq=False, repr=False)
 class RowClipper(OnnxStep, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Clip rows to the public bounds of a fit, as the fitted model does before it predicts.
 
@@ -53,9 +55,8 @@ class RowClipper(OnnxStep, TransformerMixin, BaseEstimator):  # type: ignore[mis
         The public map of a model with shapes, which is applied first.
     """
 
-    def __init__(self, bounds: RowBounds | None, basis: Basis | None = None) -> None:
-        self.bounds = bounds
-        self.basis = basis
+    bounds: RowBounds | None
+    basis: Basis | None = None
 
     def fit(self, X: object, y: object = None) -> NoReturn:
         """Refuses: the pipeline around it is not private."""
@@ -92,6 +93,7 @@ class RowClipper(OnnxStep, TransformerMixin, BaseEstimator):  # type: ignore[mis
         return True
 
 
+@dataclass(eq=False, repr=False)
 class ClippedRegressor(OnnxStep, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """A linear regression whose predictions stay within a public range, behind a link where the loss has one.
 
@@ -107,12 +109,11 @@ class ClippedRegressor(OnnxStep, RegressorMixin, BaseEstimator):  # type: ignore
         Public centre of the target, added behind a link.
     """
 
-    def __init__(self, regressor: LinearRegression, low: float, high: float, loss: Loss, center: float = 0.0) -> None:
-        self.regressor = regressor
-        self.low = low
-        self.high = high
-        self.loss = loss
-        self.center = center
+    regressor: LinearRegression
+    low: float
+    high: float
+    loss: Loss
+    center: float = 0.0
 
     def fit(self, X: object, y: object = None) -> NoReturn:
         """Refuses: the pipeline around it is not private."""

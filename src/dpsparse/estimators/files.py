@@ -11,9 +11,8 @@ from ..core import DataError
 from ..core.codec import FormError, read
 from ..core.errors import ModelEditedError
 from ..core.regular_files import parse_json, read_bytes
-from . import model_schema
-from .model_file import DAMAGED, EDITED, LARGEST_BYTES, model_of
-from .model_schema import model_digest
+from . import model_file
+from .model_file import DAMAGED, EDITED, LARGEST_BYTES, model_digest, model_of
 
 if TYPE_CHECKING:
     from .linear import SparseLinear
@@ -29,18 +28,18 @@ def _reader(form: str) -> tuple[tuple[int, ...], type, Callable[[Any], Fitted]] 
 
     Each is imported when there is a file of it: pipelines and searches stand on scikit-learn.
     """
-    if form == model_schema.FORMAT:
-        return model_schema.VERSIONS, model_schema.ModelContent, model_of
+    if form == model_file.FORMAT:
+        return model_file.VERSIONS, model_file.ModelContent, model_of
     if form == "dpsparse-pipeline":
         from .steps import pipeline_file as pipelines
 
         return (pipelines.VERSION,), pipelines.PipelineContent, pipelines.pipeline_of
     if form == "dpsparse-search":
-        from .search import search_file as searches
+        from .search import search as searches
 
         return (searches.VERSION,), searches.SearchContent, searches.search_of
     if form == "dpsparse-survival":
-        from .survival import survival_file as survivals
+        from .survival import survival as survivals
 
         return (survivals.VERSION,), survivals.SurvivalContent, survivals.survival_of
     return None
@@ -90,9 +89,8 @@ def load(path: str | os.PathLike[str], *, edited: bool = False, largest: int = L
         sealed = content.get("digest") == model_digest(content)
         if not (sealed or edited):
             raise ModelEditedError(
-                f"{path} was edited after it was saved, or is damaged: its digest does not fit. "
-                "Nothing in it can be relied on. "
-                "Get the original; dpsparse.load(path, edited=True) reads it all the same."
+                f"{path} was edited after it was saved, or is damaged: its digest does not fit. Nothing in it can be "
+                "relied on. Get the original; dpsparse.load(path, edited=True) reads it all the same."
             )
         found = make(held)
     except ModelEditedError:

@@ -20,17 +20,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core import Adjacency, DataError
+from ..core import Adjacency, DataError, checks
 from ..core.checks import PERSON, ROW, unit_name
+from ..core.facts import Vector
 from ..fitting import FitRequest
 from ..io.scikit import BaseEstimator
 from ..rows.cells import ROUNDED_FROM
 from ..rows.file_records import ClusterRecords, FileRecords
-from ..rows.records import Records, cell_numbers, suppress_messages
+from ..rows.hosts.clusters import is_spread, open_cluster_rows
+from ..rows.records import CHOICES, Records, cell_numbers, refuse_missing, suppress_messages
 from ..rows.units import read_units
 
 
-def open_rows_in_files(X: object, y: object, request: FitRequest) -> tuple[Any, Any]:
+def open_rows_in_files(X: object, y: object, request: FitRequest) -> tuple[object, object]:
     """Rows and targets of files where X is a path, a pattern or rows in files; otherwise both as they are.
 
     Parameters
@@ -47,7 +49,7 @@ def open_rows_in_files(X: object, y: object, request: FitRequest) -> tuple[Any, 
         if isinstance(X, os.PathLike) or names_files(X):  # any other text is a cell that went astray, and is not quoted
             classes = None if request.classes is None else request.classes.tolist()
             X, y = open_rows(X, y if isinstance(y, str) else None, classes=classes), None if isinstance(y, str) else y
-    X, y = open_clusters(X, y)
+    X, y = open_cluster_rows(X, y)
     stored = X.spread if isinstance(X, Records) else X
     if y is None and isinstance(stored, FileRecords):
         y = stored.targets(target_kind(request))
@@ -75,10 +77,8 @@ def with_ids(X: Any, y: object, units: object) -> tuple[Any, Any, Any]:
     """
     if units is None or isinstance(X, ClusterRecords):
         return X, y, units
-    from ..rows.hosts import clusters
-
-    if clusters.is_spread(X):
-        return *clusters.open_cluster_rows(X, y, units=units), units
+    if is_spread(X):
+        return *open_cluster_rows(X, y, units=units), units
     if not isinstance(units, str):
         return X, y, units
     if units not in (list(getattr(X, "columns", ())) if hasattr(X, "shape") else []):
@@ -87,6 +87,26 @@ def with_ids(X: Any, y: object, units: object) -> tuple[Any, Any, Any]:
             "each row."
         )
     return X.drop(columns=[units]) if hasattr(X, "iloc") else X.drop(units), y, X[units]
+
+
+def protected_unit(unit: str | None, units: object) -> str:
+    """The word for the unit that is protected: as it is named, else a person where ids are given, and a row elsewhere.
+
+    Refuses a name without ids.
+    """
+    word = unit_name(unit)
+    if units is None and word != ROW:
+        raise ValueError(
+            f"unit={word!r} protects all rows with the same id. Give their ids as units=ids, one for each row; or leave unit=None."
+        )
+    return PERSON if units is not None and word == ROW else word
+
+
+def unless_refused(on_missing: str, source: Records, targets: Vector | None = None) -> Records:
+    """The rows; refused where a cell or target is missing and that was asked for."""
+    if checks.one_of(on_missing, "on_missing", CHOICES) == "refuse":
+        refuse_missing(source, np.zeros(0) if targets is None else targets)
+    return source
 
 
 def rows_of_units(source: Records, units: object) -> Records:
@@ -98,19 +118,6 @@ def rows_of_units(source: Records, units: object) -> Records:
     if source.spread.units is None:
         raise DataError(UNITS_IN_MEMORY)
     return source
-
-
-def open_clusters(X: object, y: object = None) -> tuple[Any, Any]:
-    """Rows on a cluster where X is an array or frame of Dask, or a frame of Spark; otherwise both as they are.
-
-    Parameters
-    ----------
-    X : Dask collection, Spark frame or anything else
-    y : Dask array or series, name of a column, array-like or None
-    """
-    from ..rows.hosts import clusters
-
-    return clusters.open_cluster_rows(X, y)
 
 
 def target_kind(request: FitRequest) -> str:
@@ -132,7 +139,7 @@ def read_source(estimator: BaseEstimator, X: object, *, reset: bool, adjacency: 
     adjacency : Adjacency or None
         Under add-remove there may be no rows at all, since their number is private.
     """
-    X, _ = open_clusters(X)
+    X, _ = open_cluster_rows(X)
     source = Records.of(X)
     if isinstance(X, FileRecords) and source.names is not None:
         _read_names(estimator, source, reset=reset)
@@ -212,13 +219,12 @@ def refuse_numbers_for_labels(y: NDArray[np.generic]) -> None:
             check_classification_targets(y)
         except Exception:  # its message could hold a label
             raise DataError(
-                "Unknown label type: the targets of a classifier are labels, and these look "
-                "continuous or of several types. "
-                "Declare classes=[...], or use a regressor."
+                "Unknown label type: the targets of a classifier are labels, and these look continuous or of several "
+                "types. Declare classes=[...], or use a regressor."
             ) from None
 
 
-def _vector(y: object) -> NDArray[Any]:
+def _vector(y: object) -> NDArray[np.generic]:
     try:
         if hasattr(y, "to_numpy"):
             return np.asarray(y.to_numpy())
@@ -227,7 +233,7 @@ def _vector(y: object) -> NDArray[Any]:
         return np.array(None)
 
 
-def _listed(y: object) -> Any:
+def _listed(y: object) -> NDArray[np.generic]:
     """A list as an array: of numbers if all are and floats hold them, otherwise of the objects themselves."""
     try:
         found = np.asarray(y)
@@ -257,9 +263,7 @@ def shared_unit(parts: Iterable[BaseEstimator], units: object) -> str:
     named = sorted({unit_name(given) for part in parts if (given := part.get_params(deep=False).get("unit"))})
     if len(named) > 1:
         raise ValueError(f"one guarantee protects one unit, and its parts name several: {', '.join(named)}.")
-    if units is None and named:
-        raise ValueError(f"unit={named[0]!r} protects all rows with the same id. Give them: fit(X, y, units=ids).")
-    return ROW if units is None else named[0] if named else PERSON
+    return protected_unit(named[0] if named else None, units)
 
 
 def refuse_named_unit(part: BaseEstimator, whole: str) -> None:

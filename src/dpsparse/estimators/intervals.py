@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, Self
@@ -14,12 +15,12 @@ from ..core import Statement, checks
 from ..core.codec import Count, Limits, Record, form
 from ..core.facts import Vector
 from ..core.plain import Json
-from . import interval_words
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..fitting import InferenceResult
+    from ..fitting.parts import InferenceResult
+
 
 TARGETS = ("mean", "robust")
 #: What the constant is called.
@@ -47,7 +48,7 @@ class Interval:
 def _check(found: Intervals) -> Intervals:
     """Refuse what does not belong together."""
     size = len(found.features)
-    fits = found.flag in interval_words.FLAGS and found.target in TARGETS and found.estimate.shape == (size,)
+    fits = found.flag in FLAGS and found.target in TARGETS and found.estimate.shape == (size,)
     if not fits or (size and found.covariance.shape != (size, size)) or size - len(found.columns) not in (0, 1):
         raise ValueError("intervals must be of features and at most one intercept.")
     return replace(found, covariance=found.covariance.reshape(size, size))
@@ -113,21 +114,9 @@ class Intervals(Record, Sequence[Interval]):
         estimate = found.estimate.copy()
         if found.intercept:
             features, estimate[-1] = (*features, INTERCEPT), estimate[-1] + center
-        return cls(
-            features=features,
-            estimate=estimate,
-            covariance=found.covariance,
-            flag=found.flag,
-            target=found.target,
-            clip=found.clip,
-            kept=found.kept,
-            n_rows=found.n_rows,
-            classes=classes,
-            columns=columns,
-            beyond=found.beyond,
-            asked=found.asked,
-            unit=unit,
-        )
+        kept = ("covariance", "flag", "target", "clip", "kept", "n_rows", "beyond", "asked")
+        same = {name: getattr(found, name) for name in kept}
+        return cls(**same, features=features, estimate=estimate, classes=classes, columns=columns, unit=unit)
 
     # ---------------------------------------------------------------------------------------------- numbers
 
@@ -216,7 +205,7 @@ class Intervals(Record, Sequence[Interval]):
 
     def summary(self, statement: Statement | None = None) -> str:
         """A table, and in words what it means."""
-        return interval_words.summary(self, statement)
+        return summary_of(self, statement)
 
     def __str__(self) -> str:
         return self.summary()
@@ -225,7 +214,7 @@ class Intervals(Record, Sequence[Interval]):
         return f"<Intervals of {len(self.columns)} features at {self.level:.0%}, {self.flag}>"
 
     def _repr_html_(self) -> str:
-        return interval_words.interval_page(self)
+        return interval_page(self)
 
 
 def step_up(p: Vector, rate: float) -> NDArray[np.bool_]:
@@ -247,3 +236,122 @@ def _root(matrix: Vector) -> Vector:
     """A root of a covariance, whose smallest eigenvalues may be rounded below zero."""
     values, vectors = np.linalg.eigh(matrix)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+# ------------------------------------------------------------------------------------------------ in words
+
+#: What the flag says to a person.
+FLAGS = {
+    "good": "The noise leaves useful intervals.",
+    "clipped": "Enough residuals or rows were clipped that these intervals may be about another "
+    "line than that of the mean: compare with a model on a log scale or with transformed features, "
+    "or bring more rows or budget.",
+    "wide": "The noise of the Gram matrix is near its smallest eigenvalue: intervals are valid and "
+    "wide. Ask for fewer coefficients, or bring more rows.",
+    "too many": "There are too many coefficients for this noise: intervals are valid and of little "
+    "use. Ask for fewer coefficients, or bring more rows or budget.",
+}
+NONE = "No feature was selected, so there is nothing to give an interval for."
+
+
+def summary_of(intervals: Intervals, statement: Statement | None) -> str:
+    """The table, and what it means."""
+    if not intervals.columns:
+        return NONE
+    width = max(len(str(name)) for name in intervals.features) + 2
+    low, high = (1 - intervals.level) / 2, (1 + intervals.level) / 2
+    head = (
+        f"{'':<{width}}{'coef':>11}{'std err':>11}{'z':>9}{'P>|z|':>9}{f'[{low:.4g}':>12}{f'{high:.4g}]':>12}  FDR 10%"
+    )
+    line = "-" * len(head)
+    rows = []
+    for row in intervals:
+        z = row.estimate / row.standard_error if row.standard_error else 0.0
+        mark = "  nonzero" if row.rejected else ""
+        rows.append(
+            f"{row.feature!s:<{width}}{row.estimate:>11.4g}{row.standard_error:>11.4g}{z:>9.2f}{row.p:>9.3f}"
+            f"{row.low:>12.4g}{row.high:>12.4g}{mark}"
+        )
+    title = _title(intervals, statement)
+    return "\n".join([*title, line, head, line, *rows, line, *meaning(intervals)])
+
+
+def _title(intervals: Intervals, statement: Statement | None) -> list[str]:
+    kind = "logistic regression" if intervals.classes else "linear regression"
+    said = "" if statement is None else f", ({statement.epsilon:.4g}, {statement.delta:.3g})-DP, {statement.adjacency}"
+    caveats = [] if statement is None else [f"CAVEAT: {c}." for c in statement.caveats]
+    bands = "" if intervals.critical is None else f"; bands for all together, {intervals.critical:.3g} standard errors"
+    facts = (
+        f"{_counted(intervals)}: about {intervals.n_rows}   intervals: {intervals.level:.4g}   flag: {intervals.flag}"
+    )
+    facts += "" if intervals.classes else f"   target: {intervals.target}   residuals clipped at: {intervals.clip:.4g}"
+    return [*caveats, f"Private {kind} on {len(intervals.columns)} selected features{said}{bands}", facts]
+
+
+def meaning(intervals: Intervals) -> list[str]:
+    """What the intervals are about, what they depend on, and what was clipped; sentences."""
+    if not intervals.columns:
+        return [NONE]
+    what = "log-odds" if intervals.classes else "coefficient"
+    said = [
+        f"Each {what} is that of the best {'logistic' if intervals.classes else 'linear'} model on "
+        "the selected features: its effect given the other selected features.",
+        f"Selection and intervals used different {_counted(intervals)}, about {intervals.n_rows} of them for the "
+        "intervals; standard errors hold sampling and privacy noise.",
+        _independent(intervals.unit),
+        "Rows that lie far out in the selected features weigh less, at most "
+        f"{100 * intervals.beyond:.2g} % of them: where the truth is not linear, the line is that of the others.",
+    ]
+    if not intervals.classes:
+        said.append(
+            f"Residuals were clipped at {intervals.clip:.4g}; about "
+            f"{100 * (1 - intervals.kept):.2g} % were beyond. {_target(intervals.target)}"
+        )
+    if intervals.asked is not None:
+        said.append(
+            f"{intervals.asked} coefficients were asked for, and at most {len(intervals.columns)} "
+            "are given: more could not be told from noise."
+        )
+    return [*said, FLAGS[intervals.flag]]
+
+
+def _counted(intervals: Intervals) -> str:
+    """What samples are counted in: rows, or ids of units that may have several."""
+    return f"{intervals.unit} ids" if intervals.unit else "rows"
+
+
+def _independent(unit: str) -> str:
+    """What has to be independent, and what need not be."""
+    if not unit:
+        return "They hold for independent rows and many of them; errors may have any size from row to row."
+    return (
+        f"They hold for many ids that are independent of each other; the errors of one {unit}'s rows may have any size "
+        "and depend on each other in any way (cluster-robust)."
+    )
+
+
+def _target(target: str) -> str:
+    if target == "robust":
+        return (
+            "The target is a robust line: where errors are skewed and their size depends on the "
+            "features it differs from the mean, and these intervals are of the former."
+        )
+    return (
+        "Where errors are strongly skewed and their size depends on the features, clipping moves "
+        "the target away from the mean: use a log scale there."
+    )
+
+
+def interval_page(intervals: Intervals) -> str:
+    """A little HTML: the table, and what it means."""
+    if not intervals.columns:
+        return f"<p>{html.escape(NONE)}</p>"
+    heads = ("", "coef", "std err", "P&gt;|z|", f"{intervals.level:.0%} interval", "", "FDR 10 %")
+    rows = [
+        f"<tr><th>{html.escape(str(row.feature))}</th><td>{row.estimate:.4g}</td>"
+        f"<td>{row.standard_error:.4g}</td><td>{row.p:.3f}</td>"
+        f"<td>{row.low:.4g}</td><td>{row.high:.4g}</td><td>{'nonzero' if row.rejected else ''}</td></tr>"
+        for row in intervals
+    ]
+    said = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in meaning(intervals))
+    return f"<div><table><tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr>{''.join(rows)}</table>{said}</div>"

@@ -12,22 +12,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..core import DataError, Statement
-from ..core.checks import PERSON, ROW
+from ..core.checks import ROW
 from ..core.facts import Vector
 from ..core.public_draws import repeatable
 from ..core.words import one_of_many
-from ..fitting import (
-    FitRequest,
-    FitResult,
-    Targets,
-    fit,
-    plan_fit,
-    read_targets,
-    refuse_rows_brought,
-)
+from ..fitting import FitRequest, FitResult, Targets, fit, plan_fit, read_targets, refuse_rows_brought
 from ..fitting.counts import checked_columns, warn_of_unread
 from ..fitting.statement import MADE_ROWS, void
-from ..fitting.terms import GivenTerms, logarithms, read_column, read_terms
+from ..fitting.targets import GivenTerms, read_offsets, read_terms
 from ..io.dictionary import BoundedArray, TableEncoder
 from ..io.dictionary.carrier import carried_bounds
 from ..io.scikit import BaseEstimator, check_is_fitted
@@ -39,11 +31,12 @@ from ..rows import Records, read_bounds, refuse_missing
 from ..rows.declared import ColumnBounds, declared_bounds
 from ..rows.margins import served
 from ..rows.records import AT_PREDICTION
-from .arguments import FitArguments
+from .arguments import INSTEAD, FitArguments, unknown_arguments
 from .display import StatementMixin
 from .input_checks import (
     UNITS_IN_MEMORY,
     open_rows_in_files,
+    protected_unit,
     read_source,
     read_vector,
     refuse_fit_arguments,
@@ -52,15 +45,12 @@ from .input_checks import (
     with_ids,
 )
 from .intervals import Intervals
-from .other_libraries import INSTEAD, unknown_arguments
 from .repeated_fits import RepeatedFits
 from .shape_functions import ShapesMixin, names_or_none
 
 if TYPE_CHECKING:
-    from os import PathLike
-
     from ..report.planner import PlanSummary
-    from .effects import Effects
+    from .summary import Effects
 
 
 class SparseLinear(ShapesMixin, StatementMixin, FitArguments, BaseEstimator):  # type: ignore[misc]
@@ -93,7 +83,7 @@ class SparseLinear(ShapesMixin, StatementMixin, FitArguments, BaseEstimator):  #
             Of a classifier.
         """
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Set arguments by name, as in scikit-learn; those of other libraries are answered with what to use here."""
         foreign = [name for name in params if name in INSTEAD and name not in self._get_param_names()]
         if foreign:
@@ -150,24 +140,12 @@ class SparseLinear(ShapesMixin, StatementMixin, FitArguments, BaseEstimator):  #
 
     # ---------------------------------------------------------------------------------------------- fitting
 
-    def read_rows(self, X: object, y: object) -> tuple[FitRequest, Records, Targets]:
+    def read_rows(self, X: object, y: object, *, silently: bool = False) -> tuple[FitRequest, Records, Targets]:
         """Check arguments, shapes and declared types, and code the targets.
 
-        Refuse missing values if that was asked for.
-
         Sets `n_features_in_` and, for data frames, `feature_names_in_`. Messages name no row and no
-        value.
-        """
-        request, source, targets = self.read_silently(X, y)
-        if request.on_missing == "refuse":
-            # with declared classes another label, or a missing one, makes its record empty in any case
-            refuse_missing(source, targets.coded if request.classes is None else np.zeros(0))
-        return request, source, targets
-
-    def read_silently(self, X: object, y: object) -> tuple[FitRequest, Records, Targets]:
-        """As `read_rows`, but without a refusal because of a value.
-
-        Only classes may be refused because of their values, where they are to be learned.
+        value. Missing values are refused if that was asked for; `silently`, only classes may be
+        refused because of their values, where they are to be learned.
         """
         request = self.request()
         X, y = open_rows_in_files(X, y, request)
@@ -183,7 +161,11 @@ class SparseLinear(ShapesMixin, StatementMixin, FitArguments, BaseEstimator):  #
         # rows that carry bounds, or say which cells were not understood, were made by an encoder from a dictionary
         if carried is None and source.unread is None and request.recipe.private:
             targets = replace(targets, assumptions=(*targets.assumptions, MADE_ROWS))
-        return self.with_bounds(request, carried), source, targets
+        request = self.with_bounds(request, carried)
+        if not silently and request.on_missing == "refuse":
+            # with declared classes another label, or a missing one, makes its record empty in any case
+            refuse_missing(source, targets.coded if request.classes is None else np.zeros(0))
+        return request, source, targets
 
     def with_bounds(self, request: FitRequest, carried: ColumnBounds | None = None) -> FitRequest:
         """The request with bounds as numbers, where they were given by column name or come with the rows."""
@@ -265,14 +247,9 @@ class SparseLinear(ShapesMixin, StatementMixin, FitArguments, BaseEstimator):  #
         units : array-like or None
             The id of each row.
         """
+        word = protected_unit(None if request.unit == ROW else request.unit, units)
         if units is None:
-            if request.unit != ROW:
-                raise ValueError(
-                    f"unit={request.unit!r} protects all rows with the same id. Give their ids: "
-                    f"fit(X, y, units=ids), one for each row; or leave unit=None."
-                )
             return request, source
-        word = PERSON if request.unit == ROW else request.unit
         if source.spread is not None and request.intervals is not None:
             raise DataError(UNITS_IN_MEMORY)
         return replace(request, unit=word), rows_of_units(source, units)
@@ -308,22 +285,17 @@ class SparseLinear(ShapesMixin, StatementMixin, FitArguments, BaseEstimator):  #
             fitted = replace(fitted, statement=void(fitted.statement, repeated))
         return self.keep(fitted, targets.classes)
 
-    def _keep_shared(self, fitted: FitResult) -> None:
+    def _keep(self, fitted: FitResult, center: float = 0.0) -> Self:
+        """Take over what both kinds of models learn; `center` is that of the target."""
         self.statement_, self._fitted_bounds, self._basis = fitted.statement, fitted.bounds, fitted.basis
         if fitted.paths:
             self.path_ = fitted.paths[0] if len(fitted.paths) == 1 else list(fitted.paths)
-
-    def _keep_intervals(self, fitted: FitResult, center: float = 0.0) -> None:
-        if fitted.inferred is None:
-            return
-        self.intervals_ = Intervals.of(
-            fitted.inferred,
-            names_or_none(self),
-            center=center,
-            classes=self.request().classifies,
-            unit=one_of_many(fitted.statement.unit),
-        )
-        self.covariance_ = self.intervals_.covariance
+        if fitted.inferred is not None:
+            names, unit = names_or_none(self), one_of_many(fitted.statement.unit)
+            classes = self.request().classifies
+            self.intervals_ = Intervals.of(fitted.inferred, names, center=center, classes=classes, unit=unit)
+            self.covariance_ = self.intervals_.covariance
+        return self
 
     # ---------------------------------------------------------------------------------------------- after fitting
 
@@ -340,7 +312,7 @@ class SparseLinear(ShapesMixin, StatementMixin, FitArguments, BaseEstimator):  #
         For a model that keeps a data dictionary, as those of ``dpsparse fit --dictionary`` do. With
         ``intervals="split"`` estimates are those that have intervals, and the table holds these.
         """
-        from .effects import effects_of
+        from .summary import effects_of
 
         check_is_fitted(self, "coef_")
         if "dictionary_" not in vars(self):
@@ -370,15 +342,12 @@ class SparseLinear(ShapesMixin, StatementMixin, FitArguments, BaseEstimator):  #
 
     def _offsets(self, offset: object, exposure: object, rows: int) -> Vector:
         """What is added to the margins of rows that a fitted model is applied to; 0 where nothing is given."""
-        if offset is not None and exposure is not None:
-            raise TypeError("exposure=E is offset=log(E). Give one of them.")
-        if offset is None and exposure is None:
+        found = read_offsets(offset, exposure, rows)
+        if found is None:
             return np.zeros(rows)
         bounds = self.request().offset_bound
         if bounds is None:
             raise ValueError("this model has no offset_bound, so it was fitted without offsets and takes none.")
-        found = read_column(offset, "offset", rows)
-        found = logarithms(read_column(exposure, "exposure", rows)) if found is None else found
         if not np.all(np.isfinite(found)):
             raise DataError("offsets must be finite numbers, and exposures positive ones.")
         return np.clip(found, *bounds)
@@ -390,12 +359,11 @@ class SparseLinear(ShapesMixin, StatementMixin, FitArguments, BaseEstimator):  #
         refuse_missing(source, np.zeros(0), AT_PREDICTION)
         return source.expanded(self.basis_)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the model and its statement to a JSON file (no pickle); read it back with `dpsparse.load`."""
-        from .model_file import save_model
+    def stored(self) -> object:
+        """What a file holds."""
+        from .model_file import model_content
 
-        check_is_fitted(self, "coef_")
-        save_model(self, path)
+        return model_content(self)
 
 
 def encode_table(model: object, X: object) -> BoundedArray | sp.csr_matrix | None:

@@ -182,9 +182,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         # behind a link the centre belongs to the prediction and not to the margin
         self.intercept_ = intercept + (self.target_center if self._mean() is None else 0.0)
         self.support_ = np.flatnonzero(coef)
-        self._keep_shared(fitted)
-        self._keep_intervals(fitted, self.target_center)
-        return self
+        return self._keep(fitted, self.target_center)
 
     def predict_interval(self, X: object, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper ends of an interval for the mean of the target given the features, for each row.

@@ -46,7 +46,7 @@ class FitCost:
         return cls(priced.epsilon(prepared.delta), prepared.delta, priced.rho, priced.mu)
 
 
-def together(costs: list[FitCost]) -> tuple[float, float]:
+def total_cost(costs: list[FitCost]) -> tuple[float, float]:
     """(epsilon, delta) of all fits on one data set: the sums, or less where the sum of rho or of mu^2 gives less.
 
     Settings may depend on earlier results: each of the three bounds holds for adaptive composition.
@@ -89,7 +89,7 @@ class RepeatedFits:
         costs = [cost for known, cost in self.fits if known.n_features == shape.n_features]
         if len(costs) == 1:
             return ""
-        epsilon, delta = together(costs)
+        epsilon, delta = total_cost(costs)
         last = self.fits[-2][0]
         if len(costs).bit_count() == 1 or not _alike(last, shape):  # the 2nd, 4th, 8th ... and the one on all rows
             total = f"{len(costs)} fits so far cost about epsilon = {epsilon:.4g} at delta = {delta:.2g}"

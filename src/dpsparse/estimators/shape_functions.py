@@ -9,9 +9,10 @@ normal quantile z, for all x together with :math:`z^2` the quantile of :math:`\c
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +20,7 @@ from scipy.special import chdtrc, gammaincinv, ndtri
 
 from ..core import checks
 from ..core.facts import Vector
+from ..fitting import Matrix
 from ..fitting.shapes import monotone
 from ..io.scikit import BaseEstimator, TransformerMixin, check_is_fitted
 from ..rows.margins import served
@@ -136,7 +138,7 @@ class ShapeTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
-    def transform(self, X: object) -> Any:
+    def transform(self, X: object) -> Vector:
         """The terms of rows."""
         blocks = list(served(Records.of(X).expanded(self.basis), self.bounds))
         return np.vstack([np.asarray(b.toarray() if hasattr(b, "toarray") else b) for b in blocks])
@@ -146,7 +148,7 @@ class ShapesMixin:
     """Shapes of a fitted model; not for direct use."""
 
     coef_: Vector
-    intercept_: Any
+    intercept_: Vector | float
     n_features_in_: int
     intervals_: Intervals
 
@@ -183,12 +185,7 @@ class ShapesMixin:
     # ---------------------------------------------------------------------------------------------- curves
 
     def shape_(
-        self,
-        column: str | int,
-        grid: ArrayLike | None = None,
-        *,
-        level: float = 0.95,
-        simultaneous: bool = False,
+        self, column: str | int, grid: ArrayLike | None = None, *, level: float = 0.95, simultaneous: bool = False
     ) -> ShapeFunction:
         """The effect of a column of numbers, relative to its reference, with its band where there are intervals.
 
@@ -284,7 +281,7 @@ class ShapesMixin:
 
     # ---------------------------------------------------------------------------------------------- parts
 
-    def _served(self, X: object) -> Any:
+    def _served(self, X: object) -> Iterator[Matrix]:
         return served(self._read_applied(X), self.fitted_bounds)
 
     def _read_applied(self, X: object) -> Rows:
@@ -321,13 +318,14 @@ class ShapesMixin:
         j = column if isinstance(column, int | np.integer) else places.get(column, -1)
         if not 0 <= j < self.n_features_in_:
             raise ValueError(f"{column!r} is no column of this model.")
-        for curve in () if self.basis_ is None else self.basis_.curves:
-            if curve.of.column == j:
-                return curve, self.basis_.place(curve), 1.0  # type: ignore[union-attr]
+        basis = self.basis_
+        bent = None if basis is None else next((curve for curve in basis.curves if curve.of.column == j), None)
+        if basis is not None and bent is not None:
+            return bent, basis.place(bent), 1.0
         bounds = self.fitted_bounds
         if bounds is None:
             raise ValueError("this model does not keep the bounds of its fit: fit it again.")
-        start = int(j) if self.basis_ is None else int(self.basis_.starts[j])
+        start = int(j) if basis is None else int(basis.starts[j])
         low, high = (float(np.broadcast_to(v, self.coef_.shape[-1:])[start]) for v in (bounds.lower, bounds.upper))
         own = numbers.get(int(j), NumberColumn(int(j), names[j], low, high))
         return Curve(own, "line", 1, 0.0, low, high), slice(start, start + 1), (high - low) / 2

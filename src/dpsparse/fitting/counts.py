@@ -58,11 +58,9 @@ WIDEST = 0.25
 SHARE = 0.02
 
 NOBODY_SAID = (
-    "check_cells counts cells that a TableEncoder did not understand, and these rows do not say "
-    "which: they were not encoded by a "
-    "dictionary right before, or stand on a cluster. Put a dpsparse.tables.TableEncoder directly "
-    "before the estimator, or leave "
-    "check_cells=None."
+    "check_cells counts cells that a TableEncoder did not understand, and these rows do not say which: they were not "
+    "encoded by a dictionary right before, or stand on a cluster. Put a dpsparse.tables.TableEncoder directly before "
+    "the estimator, or leave check_cells=None."
 )
 
 
@@ -201,14 +199,6 @@ class UnreadShares:
         )
 
 
-def ask_unread(oracle: Oracle) -> tuple[Vector, float]:
-    """Noisy shares of cells that were not understood, one for each column, and their noise.
-
-    The noise is given as the standard deviation of each share.
-    """
-    return _ask(oracle, Unread(), UNREAD)
-
-
 def warn_of_unread(notes: Sequence[str], stacklevel: int) -> None:
     """Warn of columns that are mostly unread, by the notes of a statement."""
     for note in notes:
@@ -221,11 +211,6 @@ def _percent(part: float) -> str:
 
 
 # ------------------------------------------------------------------------------------------------ clipping
-
-
-def ask_clipped(oracle: Oracle) -> tuple[Vector, float]:
-    """Noisy parts of entries, rows and targets that were clipped, and the standard deviation of the noise in each."""
-    return _ask(oracle, ClippedShare(), CLIPPED_ASK)
 
 
 def clipping_notes(answers: Sequence[tuple[Vector, float]], *, classes: bool) -> tuple[str, ...]:
@@ -277,7 +262,11 @@ def with_count(plan: Plan, share: float | None, name: str, question: str, argume
     return replace(plan, asks=(ask, *plan.asks), order=order)
 
 
-def _ask(oracle: Oracle, query: ClippedShare | Unread, ask: str) -> tuple[Vector, float]:
+def ask_share(oracle: Oracle, query: ClippedShare | Unread, ask: str) -> tuple[Vector, float]:
+    """Noisy shares, and the standard deviation of the noise in each.
+
+    Of cells that were not understood, one for each column; or of entries, rows and targets that were clipped.
+    """
     found = np.asarray(oracle.answer(query, ask))
     return found, oracle.deviation(query, ask, 0)
 

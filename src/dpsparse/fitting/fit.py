@@ -13,11 +13,11 @@ from ..rows.hosts.memory import give_back
 from ..rows.records import Records
 from .counts import checked_columns
 from .prepare import FitPlan, refuse_unguarded
-from .progress import ProgressBar, turns_of
+from .progress import progress_bar, turns_of
 from .run import FitResult, run
 from .session import READING_TURNS, OpenOracle, Payer, Rows, place_of, session, warn_if_seeded
 from .statement import SIMULATED, charged_to, draft_fit
-from .terms import OWN_TERMS, refuse_class_weight, terms_notes
+from .targets import OWN_TERMS, refuse_class_weight, terms_notes
 from .trial import trial_run
 
 
@@ -71,13 +71,23 @@ def fit(
     said = (*assumptions, SIMULATED) if prepared.plan.local else tuple(assumptions)
     said = (*said, OWN_TERMS) if prepared.facts.has_terms else said
     draft = draft_fit(prepared, said, (*notes, *terms_notes(request)), secure=randomness.secure)
-    reading = 0 if place_of(prepared, Records.of(X)) == "memory" else READING_TURNS
-    bar = ProgressBar(name, (turns_of(prepared.plan) + reading) * prepared.models, visible=request.verbose)
+    reading = 0 if place_of(prepared, X) == "memory" else READING_TURNS
+    bar = None
+    if request.verbose:
+        bar = progress_bar(name, (turns_of(prepared.plan) + reading) * prepared.models)
     public = {"recipe": name, "n_rows": prepared.facts.n_rows, "n_features": prepared.facts.n_features}
     log_event("fit planned", **public, epsilon=draft.epsilon, delta=draft.delta, dataset=request.dataset)
-    payers, delta = (request,) if payers is None else payers, prepared.delta
-    kept = {"bill": prepared.bill, "label": name, "delta": delta, "resume": request.resume}
-    with session(*payers, **kept, randomness=randomness, bar=bar) as opened:  # type: ignore[arg-type]
+    payers = (request,) if payers is None else payers
+    paying = session(
+        *payers,
+        bill=prepared.bill,
+        label=name,
+        delta=prepared.delta,
+        resume=request.resume,
+        randomness=randomness,
+        bar=bar,
+    )
+    with paying as opened:
         fitted = run(prepared, X, targets, opened, draft=draft, opener=opener)
     give_back(prepared.facts)
     # cited once more, now that the ledger has noted the end

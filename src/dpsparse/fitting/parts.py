@@ -78,13 +78,13 @@ class InferenceResult:
     support: Indices
     estimate: Vector
     covariance: Vector
-    intercept: bool
-    flag: Flag
     target: str
-    clip: float
-    kept: float
-    beyond: float
     n_rows: int
+    intercept: bool = False
+    flag: Flag = "good"
+    clip: float = 0.0
+    kept: float = 1.0
+    beyond: float = 0.0
     asked: int | None = None
 
 
@@ -160,9 +160,8 @@ def _refuse_plan(made: FitPlan) -> None:
     sampled = any(isinstance(ask.rows, PoissonRows) for ask in made.plan.asks)
     if made.plan.local or sampled or made.plan.unproven or made.loss is not made.request.loss:
         raise ValueError(
-            f"recipe {made.recipe.name!r} samples rows or works on devices, and intervals need a "
-            "curator who asks every row. "
-            "Use recipe='auto' or 'select_polish'."
+            f"recipe {made.recipe.name!r} samples rows or works on devices, and intervals need a curator who asks "
+            "every row. Use recipe='auto' or 'select_polish'."
         )
     if made.recipe.needs:
         raise AssumptionError(
@@ -170,12 +169,16 @@ def _refuse_plan(made: FitPlan) -> None:
         )
 
 
-def in_user_units(inference: Inference, pilot: Pilot, step: Step, shift: Vector) -> InferenceResult:
-    """Coefficients and their covariance in the user's units.
+def in_user_units(inference: Inference, pilot: Pilot | None, step: Step | None, shift: Vector) -> InferenceResult:
+    """Coefficients and their covariance in the user's units; without a selected feature, nothing.
 
     Scales, centres and shift are undone, and the intercept moves from the first place to the last.
     The centre of the target is not added.
     """
+    target, n_rows = "robust" if inference.intervals.robust else "mean", inference.intervals.n_rows
+    nothing = InferenceResult(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros((0, 0)), target, n_rows)
+    if pilot is None or step is None:
+        return nothing
     facts, constant = inference.second.facts, int(pilot.constant)
     unit = np.broadcast_to(np.asarray(facts.scale, dtype=float), (facts.n_features,))[pilot.support]
     size, m = step.estimate.size, pilot.support.size
@@ -184,31 +187,14 @@ def in_user_units(inference: Inference, pilot: Pilot, step: Step, shift: Vector)
     if constant:
         turn[-1, 0] = 1.0
         turn[-1, 1:] = -(pilot.centre + shift[pilot.support]) / pilot.scale
-    return InferenceResult(
+    return replace(
+        nothing,
         support=pilot.support,
         estimate=turn @ step.estimate,
         covariance=turn @ step.covariance @ turn.T,
         intercept=bool(constant),
         flag=step.flag,
-        target="robust" if inference.intervals.robust else "mean",
         clip=pilot.residual,
         kept=pilot.kept,
         beyond=pilot.beyond,
-        n_rows=inference.intervals.n_rows,
-    )
-
-
-def nothing_selected(inference: Inference) -> InferenceResult:
-    """What is known where no feature was selected: nothing."""
-    return InferenceResult(
-        support=np.zeros(0, dtype=np.intp),
-        estimate=np.zeros(0),
-        covariance=np.zeros((0, 0)),
-        intercept=False,
-        flag="good",
-        target="robust" if inference.intervals.robust else "mean",
-        clip=0.0,
-        kept=1.0,
-        beyond=0.0,
-        n_rows=inference.intervals.n_rows,
     )

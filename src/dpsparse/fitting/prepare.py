@@ -11,7 +11,7 @@ import numpy as np
 from .. import recipes
 from ..accounting import Cost, PlanCost, PricedPlan, cost_of_units, price
 from ..core import AssumptionError, Budget, DataError, LedgerError, Noise, Plan, PrivacyError
-from ..core.facts import Clip, Facts
+from ..core.facts import Clip, Facts, Vector
 from ..oracles.gate import check_by_unit
 from ..oracles.local import LocalNoise
 from ..queries.kinds import Gradient, RandomizedLabels, Solver
@@ -24,12 +24,12 @@ from ..rows.single_records import affine_anchors
 from .counts import CLIPPED_ASK, UNREAD, with_count
 from .request import FitRequest, Shape
 from .shapes import with_shapes
-from .terms import refuse_terms
-from .units import in_half_widths
+from .targets import refuse_terms
 from .user_recipes import check_view, normalised_plan
 
 if TYPE_CHECKING:
     from .parts import Inference
+
 
 #: By which a user accepts a plan without a proof.
 UNPROVEN = "unproven"
@@ -176,7 +176,8 @@ def _shown(recipe: recipes.Recipe, declared: Facts) -> Facts:
     """Declared facts as a recipe wants rows shown, in units of the columns' half-widths."""
     scaled = in_half_widths(declared, absence=recipe.zero_is_absence)
     facts = recipe.view(scaled)
-    check_view(recipe, scaled, facts)
+    if not recipes.built_in(recipe):
+        check_view(recipe, scaled, facts)
     return facts
 
 
@@ -208,9 +209,8 @@ def refuse_unaccepted(plan: Plan, recipe: str, accept: tuple[str, ...]) -> None:
     """Refuse to fit by an unproven plan that was not accepted by name."""
     if plan.unproven and UNPROVEN not in accept:
         raise AssumptionError(
-            f"the privacy of recipe {recipe!r} is not proven: {plan.unproven}. To fit it "
-            "nevertheless, accept that by name: "
-            f"accept=({UNPROVEN!r},). The statement will say first that there is no guarantee."
+            f"the privacy of recipe {recipe!r} is not proven: {plan.unproven}. To fit it nevertheless, accept that by "
+            f"name: accept=({UNPROVEN!r},). The statement will say first that there is no guarantee."
         )
 
 
@@ -222,9 +222,8 @@ def refuse_unguarded(plan: Plan, recipe: str) -> None:
         )
     if plan.unproven:
         raise LedgerError(
-            f"the privacy of recipe {recipe!r} is not proven, so no price covers it: it must not "
-            "touch data that a ledger "
-            "guards. Leave ledger=None for it."
+            f"the privacy of recipe {recipe!r} is not proven, so no price covers it: it must not touch data that a "
+            "ledger guards. Leave ledger=None for it."
         )
 
 
@@ -232,9 +231,8 @@ def refuse_doubtful(accept: tuple[str, ...]) -> None:
     """Refuse to charge a ledger for a model that may be fitted by an unproven plan."""
     if UNPROVEN in accept:
         raise LedgerError(
-            f"the model accepts plans whose privacy is not proven (accept names {UNPROVEN!r}), so "
-            "no price covers it: it must not "
-            "touch data that a ledger guards. Leave ledger=None for it."
+            f"the model accepts plans whose privacy is not proven (accept names {UNPROVEN!r}), so no price covers it: "
+            "it must not touch data that a ledger guards. Leave ledger=None for it."
         )
 
 
@@ -242,22 +240,17 @@ def _planned(
     recipe: PrivateRecipe, facts: Facts, request: FitRequest, budget: Budget, models: int
 ) -> tuple[Solver, Plan]:
     """The loop and its plan at the budget of one model, with the counts that were asked for, each at its share."""
-    solver, plan = _solver_and_plan(recipe, facts, budget, models)
-    plan = normalised_plan(recipe, plan)
-    plan = with_count(plan, request.check_bounds, CLIPPED_ASK, "ClippedShare", "check_bounds")
-    plan = with_count(plan, request.check_cells, UNREAD, "Unread", "check_cells")
-    return solver, plan.with_noise(Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN) if request.noise == "exact" else plan
-
-
-def _solver_and_plan(recipe: PrivateRecipe, facts: Facts, budget: Budget, models: int) -> tuple[Solver, Plan]:
     one = per_model(budget, models)
     solver = recipe.solver(facts, one)
     plan = solver.plan(facts, one)
-    if not plan.local or models == 1:
-        return solver, plan
-    one = per_report(plan, budget, models)
-    solver = recipe.solver(facts, one)
-    return solver, solver.plan(facts, one)
+    if plan.local and models > 1:
+        one = per_report(plan, budget, models)
+        solver = recipe.solver(facts, one)
+        plan = solver.plan(facts, one)
+    plan = plan if recipes.built_in(recipe) else normalised_plan(recipe, plan)
+    plan = with_count(plan, request.check_bounds, CLIPPED_ASK, "ClippedShare", "check_bounds")
+    plan = with_count(plan, request.check_cells, UNREAD, "Unread", "check_cells")
+    return solver, plan.with_noise(Noise.GAUSSIAN, Noise.DISCRETE_GAUSSIAN) if request.noise == "exact" else plan
 
 
 def _check_facts(recipe: recipes.Recipe, facts: Facts) -> None:
@@ -293,3 +286,80 @@ def refuse_unanswerable(priced: PricedPlan, facts: Facts, loss: Loss) -> None:
         LocalNoise(priced, facts, loss.classes).randomiser(question, ask.name)
     if priced.plan.labels_only:
         affine_anchors(loss, facts)
+
+
+# ------------------------------------------------------------------------------------------------ units
+
+#: Half-widths that differ by no more than this part, as bounds that were written in decimals do, are equal.
+ROUNDING = 1e-9
+
+
+def in_half_widths(facts: Facts, *, absence: bool = False) -> Facts:
+    r"""Declared facts in units of the columns' half-widths; unchanged if these are all equal.
+
+    Half-widths are public numbers that cost nothing, and every recipe gains from them. Noise is the
+    same in every coordinate of a gradient, and a norm adds up all columns. A column in thousands beside
+    others in ones would drown them in both. So where columns have bounds of their own, each is divided
+    by its half-width before anything else, and coefficients are divided by the same half-width before
+    they are returned. A column in other units has other bounds, and the quotient is the same: the model
+    does not depend on the units (law *units*).
+
+    The half-width is :math:`h_j = (u_j - l_j)/2` for dense rows with an intercept, which recipes
+    measure from the midpoint, and :math:`h_j = \max(|l_j|, |u_j|)` where columns are measured from
+    zero: sparse rows, which a shift would fill, and models without an intercept. A recipe that takes
+    zero at an end of a column's bounds for absence, and so measures that column from zero
+    (`Recipe.zero_is_absence`), has its unit from zero too. Where all half-widths are equal, nothing is
+    divided: one bound for all columns is one common unit.
+
+    Parameters
+    ----------
+    facts : Facts
+    absence : bool
+        Whether columns with zero at an end of their bounds are measured from zero, so that
+        their unit is the larger absolute bound.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> low, high = np.array([-1.0, 0.0]), np.array([1.0, 4000.0])
+    >>> sizes = {"n_rows": 9, "n_features": 2, "row_norm": 5000.0, "intercept": 1.0}
+    >>> facts = Facts(lower=low, upper=high, **sizes)
+    >>> shown = in_half_widths(facts)
+    >>> shown.scale, shown.upper
+    (array([1.e+00, 2.e+03]), array([1., 2.]))
+    """
+    ones = np.ones(facts.n_features)
+    lower, upper = facts.lower * ones, facts.upper * ones
+    reach = np.maximum(np.abs(lower), np.abs(upper))
+    ends = (lower == 0) | (upper == 0)
+    half = np.where(facts.sparse or not facts.intercept or absence & ends, reach, (upper - lower) / 2)
+    if not half.size or np.ptp(half) <= ROUNDING * half.max():
+        return facts
+    return facts.with_(
+        lower=lower / half,
+        upper=upper / half,
+        row_norm=_shown_norm(facts.row_norm, reach, half),
+        shift=facts.shift / half if np.any(facts.shift) else facts.shift,
+        start=None if facts.start is None else facts.start * half,
+        scale=half,
+    )
+
+
+def _shown_norm(norm: float, reach: Vector, half: Vector) -> float:
+    r"""The largest norm of a shown row that kept the declared norm and bounds; at most that of the box.
+
+    A declared row norm K speaks of the user's units. Rows in the box :math:`|x_j| \le r_j` with
+    :math:`\|x\| \le K` have
+
+    .. math:: \sum_j x_j^2/h_j^2 \le \max\Bigl\{\sum_j t_j/h_j^2 : 0 \le t_j \le r_j^2,\ \sum_j t_j \le K^2\Bigr\},
+
+    a linear programme with one constraint, solved by filling the columns of the least :math:`h_j`
+    first; this is its root.
+    """
+    box = float(np.linalg.norm(reach / half))
+    if norm >= float(np.linalg.norm(reach)):
+        return box
+    order = np.argsort(half, kind="stable")
+    room = norm**2 - np.cumsum(np.r_[0.0, reach[order] ** 2])[:-1]
+    used = np.clip(room, 0.0, reach[order] ** 2)
+    return min(box, math.sqrt(float(np.sum(used / half[order] ** 2))) * (1 + ROUNDING))

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import html
 import sys
-from types import TracebackType
 from typing import Any, Protocol
 
 from ..core import Plan, PrivacyError
-from ..oracles import ProgressCallback
 
 #: A bar is drawn anew when it has moved by this part, so that a long fit does not fill the notebook's file.
 STEP = 0.01
@@ -20,7 +18,7 @@ def turns_of(plan: Plan) -> int:
     return own + max((turns_of(branch) for _, branch in plan.branches), default=0)
 
 
-class Bar(Protocol):
+class ProgressBar(Protocol):
     """Something that can be looked at while it moves."""
 
     def start(self) -> None:
@@ -62,8 +60,8 @@ class TerminalBar:
         self._bar.stop()
 
 
-class ProgressBar:
-    """Counts charges while a fit runs; shows that it runs, where even their number is secret.
+def progress_bar(title: str, total: int | None) -> ProgressBar:
+    """A bar that counts charges while a fit runs; it shows only that it runs, where even their number is secret.
 
     Made before anything is paid, so that a missing library is refused first. In a notebook it is a
     line of HTML, which needs no widgets; elsewhere it is drawn by rich.
@@ -73,28 +71,8 @@ class ProgressBar:
     title : str
     total : int or None
         Charges to come; None: they are not counted.
-    visible : bool
-        False: nothing is shown.
     """
-
-    def __init__(self, title: str, total: int | None, *, visible: bool) -> None:
-        kind = NotebookBar if in_notebook() else TerminalBar
-        self._bar: Bar | None = kind(title, total) if visible else None
-
-    def __enter__(self) -> ProgressCallback:
-        if self._bar is not None:
-            self._bar.start()
-        return self._charged
-
-    def _charged(self, name: str) -> None:
-        if self._bar is not None:
-            self._bar.advance(name)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+    return NotebookBar(title, total) if in_notebook() else TerminalBar(title, total)
 
 
 def in_notebook() -> bool:

@@ -6,15 +6,16 @@ rows, how many models a set of classes takes, and in which language a budget is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sized
+from collections.abc import Callable, Mapping, Sized
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import recipes
-from ..core import Adjacency, AssumptionError, Budget, BudgetError, PrivacyError, checks
+from ..core import Adjacency, AssumptionError, Budget, BudgetError, Noise, PrivacyError, checks
 from ..core.checks import ROW, unit_name
 from ..core.facts import LARGEST_SIZE, SMALLEST_SIZE, Facts, Penalty, Vector
 from ..ledger import Ledger, check_ledger
@@ -61,9 +62,8 @@ def public_rows(declared: int | None, adjacency: Adjacency, found: int) -> int:
     if adjacency is Adjacency.ADD_REMOVE:
         if declared is None:
             raise PrivacyError(
-                "under add-remove adjacency the number of rows is private, so n_rows must be "
-                "declared: a public guess of it, or "
-                "counted first with NoisyCount in a private pipeline."
+                "under add-remove adjacency the number of rows is private, so n_rows must be declared: a public guess "
+                "of it, or counted first with NoisyCount in a private pipeline."
             )
         return checks.whole(declared, "n_rows")
     if declared is not None and declared != found:
@@ -122,6 +122,12 @@ def check_noise_kind(noise: object, random_state: Seed) -> str:
             "noise='exact' takes its keys from the operating system and cannot be seeded; leave random_state=None."
         )
     return noise
+
+
+def noise_of_sums(noise: object, random_state: Seed) -> Noise:
+    """What protects sums, by the kind of noise."""
+    exact = check_noise_kind(noise, random_state) == "exact"
+    return Noise.DISCRETE_GAUSSIAN if exact else Noise.GAUSSIAN
 
 
 def read_loss(loss: object, *, classes: bool) -> Loss:
@@ -219,8 +225,8 @@ class FitRequest:
     intervals: str | None = None
     interval_target: str = "mean"
     unit: str = ROW
-    shapes: str | Mapping[Any, str] = "line"
-    groups: tuple[tuple[Any, ...], ...] = ()
+    shapes: str | Mapping[str | int, str] = "line"
+    groups: tuple[tuple[str | int, ...], ...] = ()
     names: tuple[str, ...] | None = None
     carried: ColumnBounds | None = None
     basis: Basis | None = None
@@ -235,52 +241,32 @@ class FitRequest:
     @classmethod
     def read(cls, arguments: Mapping[str, Any], *, classifies: bool) -> Self:
         """Check the arguments of an estimator, as its ``get_params(deep=False)`` gives them."""
-        given = dict(arguments)
+        given = {**OF_THE_OTHER, **arguments}
         recipe = recipes.make(given["recipe"])
-        budget, ledger, sparsity = given["budget"], given["ledger"], given["sparsity"]
-        check_ledger(ledger, given["dataset"], given["label"], given["run_id"])
+        check_ledger(given["ledger"], given["dataset"], given["label"], given["run_id"])
+        kept = {name: given[name] for name in AS_GIVEN}
+        kept |= {name: bool(given[name]) for name in ("fit_intercept", "keep_path", "verbose")}
+        kept |= {n: None if given[n] is None else check(given[n]) for n, check in UNLESS_NONE.items()}
+        # baselines have no budget to share
+        kept |= {n: None if given[n] is None else checks.fraction(given[n], n) for n in ("check_bounds", "check_cells")}
         request = cls(
+            **kept if recipe.private else {**kept, "check_bounds": None, "check_cells": None},
             classifies=classifies,
-            epsilon=given["epsilon"],
-            delta=given["delta"],
-            budget=budget,
-            sparsity=None if sparsity is None else checks.whole(sparsity, "sparsity"),
-            row_norm=given["row_norm"],
-            feature_bound=given["feature_bound"],
-            feature_center=given["feature_center"],
             target_bound=1.0 if classifies else read_target_bound(given["target_bound"]),
-            target_center=checks.number(given.get("target_center", 0.0), "target_center"),
+            target_center=checks.number(given["target_center"], "target_center"),
             recipe=recipe,
             loss=read_loss(given["loss"], classes=classifies),
             penalty=_penalty(given),
             adjacency=Adjacency.named(given["adjacency"]),
-            n_rows=given["n_rows"],
-            classes=_classes(given.get("classes")),
-            fit_intercept=bool(given["fit_intercept"]),
-            start=given["start"],
-            keep_path=bool(given["keep_path"]),
             noise=check_noise_kind(given["noise"], given["random_state"]) if recipe.private else "lattice",
-            ledger=None if given["dataset"] is None else Ledger.of(ledger),
-            dataset=given["dataset"],
-            label=given["label"],
-            run_id=given["run_id"],
-            resume=Resume.of(given.get("resume"), given["dataset"], given["run_id"]),
+            ledger=None if given["dataset"] is None else Ledger.of(given["ledger"]),
+            resume=Resume.of(given["resume"], given["dataset"], given["run_id"]),
             accept=tuple(given["accept"]),
             on_missing=checks.one_of(given["on_missing"], "on_missing", CHOICES),
-            check_bounds=_check_share(given["check_bounds"], "check_bounds", recipe),
-            check_cells=_check_share(given["check_cells"], "check_cells", recipe),
-            memory_limit=_memory_limit(given["memory_limit"]),
-            random_state=given["random_state"],
-            verbose=bool(given["verbose"]),
-            intervals=_intervals(given.get("intervals")),
-            interval_target=checks.one_of(given.get("interval_target", "mean"), "interval_target", INTERVAL_TARGETS),
-            unit=unit_name(given.get("unit")),
-            shapes=read_shapes(given.get("shapes", "line")),
-            groups=read_groups(given.get("groups")),
-            weight_bound=_weight_bound(given.get("weight_bound")),
-            offset_bound=_offset_bound(given.get("offset_bound")),
-            class_weight=given.get("class_weight"),
-            class_shares=given.get("class_shares"),
+            interval_target=checks.one_of(given["interval_target"], "interval_target", INTERVAL_TARGETS),
+            unit=unit_name(given["unit"]),
+            shapes=read_shapes(given["shapes"]),
+            groups=read_groups(given["groups"]),
         )
         if recipe.private:
             request.budget_for(None)  # refuses what makes no sense
@@ -372,12 +358,6 @@ class FitRequest:
             )
 
 
-def _check_share(share: object, name: str, recipe: recipes.Recipe) -> float | None:
-    """The share of the budget that pays for a count; None for none, and for baselines, which pay nothing."""
-    checked = None if share is None else checks.fraction(share, name)
-    return checked if recipe.private else None
-
-
 def _penalty(given: Mapping[str, Any]) -> Penalty:
     kind, box = checks.one_of(given["penalty"], "penalty", PENALTIES), given["box"]
     if kind == "box" and not (checks.is_number(box) and box > 0):
@@ -390,13 +370,7 @@ def _penalty(given: Mapping[str, Any]) -> Penalty:
     )
 
 
-def _weight_bound(given: object) -> float | None:
-    return None if given is None else checks.positive(given, "weight_bound", least=SMALLEST_SIZE, most=LARGEST_SIZE)
-
-
-def _offset_bound(given: object) -> tuple[float, float] | None:
-    if given is None:
-        return None
+def _offset_bound(given: object) -> tuple[float, float]:
     if not (isinstance(given, tuple | list) and len(given) == 2 and all(map(checks.is_number, given))):
         raise checks.refusal("offset_bound", "(lo, hi), two finite numbers", given)
     low, high = map(float, given)
@@ -405,19 +379,31 @@ def _offset_bound(given: object) -> tuple[float, float] | None:
     return low, high
 
 
-def _intervals(given: object) -> str | None:
-    return None if given is None else checks.one_of(given, "intervals", INTERVALS)
-
-
-def _memory_limit(given: object) -> int | None:
-    return None if given is None else checks.memory(given, "memory_limit")
-
-
-def _classes(declared: object) -> NDArray[np.generic] | None:
+def _classes(declared: object) -> NDArray[np.generic]:
     """The declared classes, sorted, each once."""
-    if declared is None:
-        return None
     classes = np.unique(np.asarray(declared))
     if classes.size < 2:
         raise ValueError("classes must hold at least two different labels.")
     return classes
+
+
+#: Arguments that only one of the two estimators has, as they are for the other.
+OF_THE_OTHER = {
+    "target_center": 0.0,
+    "interval_target": "mean",
+    **dict.fromkeys(("classes", "class_weight", "class_shares")),
+}
+#: Arguments that a request holds as they were given.
+AS_GIVEN = (
+    *("epsilon", "delta", "budget", "row_norm", "feature_bound", "feature_center", "n_rows", "start"),
+    *("dataset", "label", "run_id", "random_state", "class_weight", "class_shares"),
+)
+#: Arguments that may be None, and the checks of others.
+UNLESS_NONE: dict[str, Callable[..., object]] = {
+    "sparsity": partial(checks.whole, name="sparsity"),
+    "classes": _classes,
+    "memory_limit": partial(checks.memory, name="memory_limit"),
+    "intervals": partial(checks.one_of, name="intervals", known=INTERVALS),
+    "weight_bound": partial(checks.positive, name="weight_bound", least=SMALLEST_SIZE, most=LARGEST_SIZE),
+    "offset_bound": _offset_bound,
+}

@@ -11,7 +11,7 @@ from ..algorithms.interval_clips import Pilot
 from ..core import PrivacyError, Statement
 from ..core.facts import Vector
 from ..oracles import GuardedOracle, refuse_violations
-from ..queries.kinds import Oracle, Path
+from ..queries.kinds import ClippedShare, Oracle, Path, Unread
 from ..recipes import built_in
 from ..rows.lattice import Lattice
 from ..rows.records import Records
@@ -19,9 +19,9 @@ from ..rows.row_bounds import RowBounds
 from ..rows.sampling import DataSplit
 from ..rows.shapes import Basis
 from ..rows.units import Units
-from .counts import UNREAD, UnreadShares, ask_clipped, ask_unread, checked_columns, clipping_notes
+from .counts import CLIPPED_ASK, UNREAD, UnreadShares, ask_share, checked_columns, clipping_notes
 from .drawn import Drawn
-from .parts import Inference, InferenceResult, in_user_units, nothing_selected
+from .parts import Inference, InferenceResult, in_user_units
 from .prepare import FitPlan
 from .session import OpenOracle, Rows, Session, current_opener
 from .shapes import keep_groups, with_monotone
@@ -141,9 +141,11 @@ def _solve(
     request = prepared.request
     path = Path() if request.keep_path else None
     with opener(prepared, X, y, opened) as oracle:
-        unread = None if request.check_cells is None else ask_unread(oracle)
-        clipped = None if request.check_bounds is None else ask_clipped(oracle)
-        w = keep_groups(_run_solver(prepared, oracle, path), request.members, request.sparsity)
+        unread = None if request.check_cells is None else ask_share(oracle, Unread(), UNREAD)
+        clipped = None if request.check_bounds is None else ask_share(oracle, ClippedShare(), CLIPPED_ASK)
+        trusted = built_in(prepared.recipe) or not prepared.recipe.private
+        w = prepared.solver.run(oracle, path) if trusted else _guarded(prepared, oracle, path)
+        w = keep_groups(w, request.members, request.sparsity)
         pilot = None if inference is None else inference.intervals.pilot(oracle, w)
     nothing = inference is not None and pilot is None  # no feature was selected: there is nothing left to ask
     if oracle.unused_turns and not nothing:
@@ -168,11 +170,11 @@ def _infer(
     inference: Inference, pilot: Pilot | None, X: Rows, y: Vector, opened: Session, opener: OpenOracle
 ) -> tuple[InferenceResult, list[Drawn]]:
     """What part B says about the model of part A, and what was drawn for it."""
+    shift, _ = _shift_and_height(inference.second)
     if pilot is None:
-        return nothing_selected(inference), []
+        return in_user_units(inference, None, None, shift), []
     with opener(inference.second, X, y, opened) as oracle:
         step = inference.intervals.run(oracle, pilot)
-    shift, _ = _shift_and_height(inference.second)
     return in_user_units(inference, pilot, step, shift), [_drawn(inference.second, oracle, "second")]
 
 
@@ -182,21 +184,15 @@ def _shift_and_height(prepared: FitPlan) -> tuple[Vector, float]:
     return lattice.applied_shift, lattice.applied_intercept
 
 
-def _run_solver(prepared: FitPlan, oracle: Oracle, path: Path | None) -> Vector:
-    """What the solver finds.
-
-    One that is not ours gets a guarded oracle, and must give one number for each coordinate.
-    """
-    if built_in(prepared.recipe) or not prepared.recipe.private:
-        return prepared.solver.run(oracle, path)
+def _guarded(prepared: FitPlan, oracle: Oracle, path: Path | None) -> Vector:
+    """What a solver that is not ours finds: one number for each coordinate, from answers alone."""
     doors = GuardedOracle(oracle)
     w = np.array(prepared.solver.run(doors, path), dtype=float)
     refuse_violations(doors)
     if w.shape != (prepared.facts.dimension,):
         raise PrivacyError(
-            f"the solver of recipe {prepared.recipe.name!r} must return {prepared.facts.dimension} "
-            "numbers, one for each coordinate, "
-            f"got an array of shape {w.shape}."
+            f"the solver of recipe {prepared.recipe.name!r} must return {prepared.facts.dimension} numbers, one for "
+            f"each coordinate, got an array of shape {w.shape}."
         )
     return w
 

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -90,18 +91,6 @@ def no_progress(_: str) -> None:
     """Take the place of a progress bar."""
 
 
-@dataclass(frozen=True)
-class AllPayments:
-    """The payments of every payer of a session, which start together."""
-
-    payments: tuple[Payment, ...]
-
-    def start(self) -> None:
-        """Write durably, for every payer, that an answer is about to be computed."""
-        for payment in self.payments:
-            payment.start()
-
-
 @dataclass(frozen=True, eq=False)
 class Session:
     """What is paid for, while it is being answered.
@@ -132,6 +121,11 @@ class Session:
         """The payment of a single payer; of several, each keeps its own, and no statement cites them."""
         return self.payments[0] if len(self.payments) == 1 else Payment()
 
+    def start(self) -> None:
+        """Write durably, for every payer, that an answer is about to be computed."""
+        for payment in self.payments:
+            payment.start()
+
     def oracle(self, host: Host, loss: Loss, plan: PricedPlan | Plan, solver: object = None) -> Oracle:
         """An oracle over opened rows; with a tape, its answers are stored before they are returned.
 
@@ -140,7 +134,7 @@ class Session:
         """
         if self.payments:  # at a site, each round is paid for when its task comes
             self._check_paid(plan)
-        oracle = make_oracle(host, loss, plan, self.randomness, AllPayments(self.payments), self.progress)
+        oracle = make_oracle(host, loss, plan, self.randomness, self, self.progress)
         return oracle if self.tape is None else self.tape.recorded(oracle, host, self.randomness, plan, loss, solver)
 
     def _check_paid(self, plan: PricedPlan | Plan) -> None:
@@ -219,17 +213,26 @@ def session(
     """
     with ExitStack() as tapes:
         with ExitStack() as stack:
-            payments = [stack.enter_context(_paid(p, bill, label, delta, randomness, resume)) for p in payers]
+            payments = []
+            for payer in payers:
+                own = label if payer.label is None else payer.label
+                reserved = partial(reserve, payer.ledger, payer.dataset, bill, label=own, run_id=payer.run_id)
+                paid = reserved(delta=delta, seeded=not randomness.secure, resumes=resume is not None)
+                payments.append(stack.enter_context(paid))
             tape = _outer.get()
             if resume is not None:
                 assert payments[0].reservation is not None
                 tape = tapes.enter_context(resume.open(payments[0].reservation, randomness))
                 payments[0] = replace(payments[0], token=tape.new_token, answered=tape.done)
-            progress = no_progress if bar is None else stack.enter_context(bar)
+            if bar is not None:
+                stack.callback(bar.stop)
+                bar.start()
+            progress = no_progress if bar is None else bar.advance
+            opened = Session(tuple(payments), randomness, progress, tape, bill)
             if nested or any(payment.at_once for payment in payments):
-                AllPayments(tuple(payments)).start()
+                opened.start()
             stack.enter_context(on_tape(tape) if nested else suppress_messages())
-            yield Session(tuple(payments), randomness, progress, tape, bill)
+            yield opened
             if tape is not None and resume is not None:
                 tape.end()  # before the ledger notes the end: a run that is done there has its whole tape
         if tape is not None and resume is not None:
@@ -244,21 +247,6 @@ def on_tape(tape: Tape | None) -> Iterator[None]:
         yield
     finally:
         _outer.reset(before)
-
-
-def _paid(
-    payer: Payer, bill: Cost | None, label: str, delta: float, randomness: Randomness, resume: Resume | None
-) -> AbstractContextManager[Payment]:
-    return reserve(
-        payer.ledger,
-        payer.dataset,
-        bill,
-        label=label if payer.label is None else payer.label,
-        run_id=payer.run_id,
-        delta=delta,
-        seeded=not randomness.secure,
-        resumes=resume is not None,
-    )
 
 
 def warn_if_seeded(randomness: Randomness, what: str, stacklevel: int = 3) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ Groups = NDArray[np.intp]
 MONOTONE_POINTS = 201
 
 
-def read_shapes(given: object) -> str | Mapping[Any, str]:
+def read_shapes(given: object) -> str | Mapping[str | int, str]:
     """The argument `shapes`: a word for all columns, or a word by column."""
     if isinstance(given, Mapping):
         for shape in given.values():
@@ -42,7 +42,7 @@ def read_shapes(given: object) -> str | Mapping[Any, str]:
     return checks.one_of(given, "shapes", ASKED)
 
 
-def read_groups(given: object) -> tuple[tuple[Any, ...], ...]:
+def read_groups(given: object) -> tuple[tuple[str | int, ...], ...]:
     """The argument `groups`: lists of columns, by name or number."""
     if given is None:
         return ()
@@ -262,8 +262,10 @@ def monotone(curve: Curve, coef: Vector) -> Vector:
 
 def with_monotone(basis: Basis | None, coef: Vector) -> Vector:
     """Coefficients of one model in which curves that are declared monotone are."""
+    if basis is None:
+        return coef
     found = coef.copy()
-    for curve in () if basis is None else basis.curves:
+    for curve in basis.curves:
         if curve.kind == "monotone":
-            found[basis.place(curve)] = monotone(curve, coef[basis.place(curve)])  # type: ignore[union-attr]
+            found[basis.place(curve)] = monotone(curve, coef[basis.place(curve)])
     return found

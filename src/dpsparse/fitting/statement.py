@@ -84,7 +84,12 @@ def draft_fit(
     proven = priced is not None and not prepared.plan.unproven
     exact = (EXACT,) if priced is not None and prepared.delta == 0 and not prepared.plan.local else ()
     caveats = list(plan_caveats(prepared.plan))
-    assumed = [*assumptions, *recipe.assumptions(facts), *of_others(prepared), *refusals(prepared.request.on_missing)]
+    assumed = [
+        *assumptions,
+        *recipe.assumptions(facts),
+        *of_others(prepared),
+        *not_covered(prepared.request.on_missing),
+    ]
     assumed += one_id(facts.unit)
     assumed += [] if prepared.inference is None else prepared.inference.assumptions
     adjacency = "replace-one-label" if prepared.plan.labels_only else str(prepared.request.adjacency)
@@ -94,27 +99,45 @@ def draft_fit(
         caveats += _seeded("fitted", secure)
         if prepared.models > 1:
             assumed.append(sharing(prepared.plan, prepared.models))
-    draft = Statement(
+    draft = replace(
+        _guaranteed(priced, prepared.delta),
         private=proven and secure,
         priced=proven,
-        epsilon=math.inf if priced is None else priced.epsilon(prepared.delta),
-        delta=1.0 if priced is None else prepared.delta,
-        rho=math.inf if priced is None else priced.rho,
-        mu=math.inf if priced is None else priced.mu,
         adjacency=adjacency,
         unit=stated_unit(prepared.plan, prepared.models, facts.unit),
         recipe=recipe.name,
         loss=facts.loss,
         n_rows=facts.n_rows,
-        asks=(),
-        accountant="none" if priced is None else priced.accountant,
         assumptions=tuple(assumed),
         caveats=tuple(caveats),
         notes=(*([prepared.reason] if prepared.reason else []), *_shapes(prepared), *notes, *exact),
-        versions=versions(),
         bill=None if prepared.bill is None else write_cost(prepared.bill),
     )
     return draft if priced is None else _weigh(in_other_words(draft, priced.budget))
+
+
+def _guaranteed(priced: PricedPlan | None, delta: float) -> Statement:
+    """What a price guarantees, whatever it pays for; without one, nothing."""
+    nothing = Statement(
+        private=False,
+        priced=False,
+        epsilon=math.inf,
+        delta=1.0,
+        rho=math.inf,
+        mu=math.inf,
+        adjacency="",
+        unit="",
+        recipe="",
+        loss="no",
+        n_rows=0,
+        asks=(),
+        accountant="none",
+        versions=versions(),
+    )
+    if priced is None:
+        return nothing
+    made = replace(nothing, priced=True, epsilon=priced.epsilon(delta), delta=delta, rho=priced.rho, mu=priced.mu)
+    return replace(made, adjacency=str(priced.budget.relation), accountant=priced.accountant)
 
 
 def _shapes(prepared: FitPlan) -> tuple[str, ...]:
@@ -174,23 +197,8 @@ def in_other_words(said: Statement, asked: Budget | None = None) -> Statement:
 
 def no_promise(*, recipe: str, loss: str, adjacency: str, unit: str, n_rows: int, caveat: str) -> Statement:
     """A statement about something that was made without noise: it guarantees nothing."""
-    return Statement(
-        private=False,
-        priced=False,
-        epsilon=math.inf,
-        delta=1.0,
-        rho=math.inf,
-        mu=math.inf,
-        adjacency=adjacency,
-        unit=unit,
-        recipe=recipe,
-        loss=loss,
-        n_rows=n_rows,
-        asks=(),
-        accountant="none",
-        caveats=(caveat,),
-        versions=versions(),
-    )
+    said = replace(_guaranteed(None, 1.0), adjacency=adjacency, unit=unit, recipe=recipe, loss=loss, n_rows=n_rows)
+    return replace(said, caveats=(caveat,))
 
 
 def void(statement: Statement, caveat: str) -> Statement:
@@ -205,9 +213,8 @@ def of_others(prepared: FitPlan) -> tuple[str, ...]:
     if prepared.recipe.private and not built_in(prepared.recipe):
         kind = type(prepared.recipe)
         found.append(
-            f"the recipe {prepared.recipe.name!r} ({kind.__module__}.{kind.__qualname__}) is not "
-            "one of dpsparse: that its model depends on "
-            f"noisy answers alone {tested}"
+            f"the recipe {prepared.recipe.name!r} ({kind.__module__}.{kind.__qualname__}) is not one of dpsparse: "
+            f"that its model depends on noisy answers alone {tested}"
         )
     if prepared.recipe.private and user_defined(prepared.loss):
         found.append(
@@ -216,7 +223,7 @@ def of_others(prepared: FitPlan) -> tuple[str, ...]:
     return tuple(found)
 
 
-def refusals(on_missing: str) -> tuple[str, ...]:
+def not_covered(on_missing: str) -> tuple[str, ...]:
     """What a statement says about rows that would be refused."""
     return (NOT_COVERED,) if on_missing == "refuse" else ()
 
@@ -225,22 +232,14 @@ def draft_step(
     priced: PricedPlan, delta: float, what: str, n_rows: int, on_missing: str, *, secure: bool, unit: str = ROW
 ) -> Statement:
     """What a transformer with one priced query will have guaranteed."""
-    draft = Statement(
+    draft = replace(
+        _guaranteed(priced, delta),
         private=secure,
-        epsilon=priced.epsilon(delta),
-        delta=delta,
-        rho=priced.rho,
-        mu=priced.mu,
-        adjacency=str(priced.budget.relation),
         unit=unit_phrase(unit),
         recipe=what,
-        loss="no",
         n_rows=n_rows,
-        asks=(),
-        accountant=priced.accountant,
-        assumptions=(*refusals(on_missing), MADE_ROWS, *one_id(unit)),
+        assumptions=(*not_covered(on_missing), MADE_ROWS, *one_id(unit)),
         caveats=_seeded("made", secure),
-        versions=versions(),
         bill=write_cost(cost_of_units(PlanCost.of(priced), unit)),
     )
     return _weigh(in_other_words(draft, priced.budget))
@@ -261,18 +260,18 @@ def draft_score(
     return replace(
         draft_step(priced, delta, what, n_rows, on_missing, secure=secure, unit=unit),
         loss=loss.name,
-        assumptions=(*refusals(on_missing), MADE_ROWS, SCORED, *one_id(unit)),
+        assumptions=(*not_covered(on_missing), MADE_ROWS, SCORED, *one_id(unit)),
     )
 
 
 def state_pipeline(
     parts: Sequence[Statement],
+    epsilon: float,
+    accountant: str,
+    bill: Cost | None,
     *,
-    epsilon: float | None,
     delta: float,
-    accountant: str | None,
     free: Sequence[str],
-    bill: Cost | None = None,
 ) -> Statement:
     """One statement for all steps of a pipeline.
 
@@ -281,7 +280,7 @@ def state_pipeline(
     parts : sequence of Statement
         Of its priced steps, the model last.
     epsilon, accountant, bill
-        Of the whole; None where only the model has a price, and its own hold.
+        Of the whole; without a bill it is that of the model, which alone has a price.
     delta : float
     free : sequence of str
         Steps that cost nothing.
@@ -294,13 +293,13 @@ def state_pipeline(
         last,
         private=all(part.private for part in parts),
         priced=all(part.priced for part in parts),
-        epsilon=last.epsilon if epsilon is None else epsilon,
+        epsilon=epsilon,
         delta=delta,
         rho=math.fsum(part.rho for part in parts),
         mu=math.hypot(*(part.mu for part in parts)),
         recipe=f"pipeline of {', '.join(part.recipe for part in parts)}",
         asks=tuple(ask for part in parts for ask in part.asks),
-        accountant=last.accountant if accountant is None else accountant,
+        accountant=accountant,
         assumptions=_once(assumptions),
         caveats=_once(c for part in parts for c in _strong(part)),
         notes=_once(note for part in parts for note in part.notes),

@@ -48,9 +48,8 @@ NONZEROS = 8
 SEED = 20_261
 
 STOPPING = (
-    "A loop that stops, or goes on, by what it sees of the data reveals it by the number of its "
-    "asks: always use the whole plan, "
-    "or decide by noisy answers that the plan pays for."
+    "A loop that stops, or goes on, by what it sees of the data reveals it by the number of its asks: always use the "
+    "whole plan, or decide by noisy answers that the plan pays for."
 )
 
 
@@ -92,9 +91,8 @@ def trial_run(prepared: FitPlan) -> None:
         if not _same(told, _run(trial, draft, rows, tape.replay, law)):
             raise _refusal(
                 prepared,
-                f"{law}: the coefficients differ although every answer was the same, so they come "
-                "from something else: rows, the "
-                "time, chance of its own, or an earlier run.",
+                f"{law}: the coefficients differ although every answer was the same, so they come from something "
+                "else: rows, the time, chance of its own, or an earlier run.",
             )
 
 
@@ -179,11 +177,7 @@ def targets_within(facts: Facts, n: int, rng: np.random.Generator, skew: float) 
 
 
 def _run(
-    trial: FitPlan,
-    draft: Statement,
-    rows: tuple[Matrix, Vector],
-    wrap: Callable[[Oracle], Oracle],
-    law: str = "",
+    trial: FitPlan, draft: Statement, rows: tuple[Matrix, Vector], wrap: Callable[[Oracle], Oracle], law: str = ""
 ) -> FitResult:
     """One run on synthetic rows, as a fit runs it; `law` where it is given the answers of an earlier run."""
     X, y = rows
@@ -200,9 +194,8 @@ def _run(
         raise _refusal(trial, f"{why} {refusal}{'' if law else ' ' + STOPPING}") from None
     except Exception as error:
         raise PrivacyError(
-            f"recipe {trial.recipe.name!r} fails on synthetic rows, before private ones came and "
-            "before anything was paid: "
-            f"{type(error).__name__}: {error}"
+            f"recipe {trial.recipe.name!r} fails on synthetic rows, before private ones came and before anything was "
+            f"paid: {type(error).__name__}: {error}"
         ) from error
 
 

@@ -27,7 +27,7 @@ from ..core import Plan, PrivacyError, PrivacyLeakError
 from ..core.codec import canonical_json
 from ..core.facts import Facts
 from ..core.plan import read_plan, write_plan
-from ..recipes import Recipe, built_in
+from ..recipes import Recipe
 
 #: What a view may change.
 SHOWN = frozenset({"shift", "intercept", "means", "start"})
@@ -39,8 +39,6 @@ DEPTH, OBJECTS = 8, 4000
 
 def check_view(recipe: Recipe, declared: Facts, shown: Facts) -> None:
     """Refuse a view of a foreign recipe that changes more than where rows are measured from."""
-    if built_in(recipe):
-        return
     for field in fields(Facts):
         before, after = getattr(declared, field.name), getattr(shown, field.name, None)
         if field.name not in SHOWN and (type(shown) is not Facts or not _same(before, after)):
@@ -51,7 +49,7 @@ def check_view(recipe: Recipe, declared: Facts, shown: Facts) -> None:
 
 
 def normalised_plan(recipe: Recipe, plan: Plan) -> Plan:
-    """The plan itself, of our recipes; of others, the same plan in plain numbers.
+    """The plan of a foreign recipe in plain numbers.
 
     Refuses one that a price would not cover.
 
@@ -59,8 +57,6 @@ def normalised_plan(recipe: Recipe, plan: Plan) -> Plan:
     ------
     PrivacyError
     """
-    if built_in(recipe):
-        return plan
     if not isinstance(plan, Plan):
         raise TypeError(f"plan of recipe {recipe.name!r} must be a Plan, got {type(plan).__name__}.")
     try:
@@ -93,10 +89,9 @@ def refuse_rows_brought(what: str, brought: object, rows: object, targets: objec
         for name, data, memory in private:
             if value is data or any(_overlap(a, b) for a in arrays(value) for b in memory):
                 raise PrivacyLeakError(
-                    f"brings rows: {where} of {what} holds {name} itself. What a fit is made of "
-                    "may know public facts and noisy "
-                    "answers, so that everything it does is post-processing. Give it public "
-                    "numbers, or ask for what it needs."
+                    f"brings rows: {where} of {what} holds {name} itself. What a fit is made of may know public facts "
+                    "and noisy answers, so that everything it does is post-processing. Give it public numbers, or ask "
+                    "for what it needs."
                 )
 
 
@@ -199,11 +194,9 @@ def _refuse_laws(recipe: Recipe, plan: Plan) -> None:
     for ask in plan.asks:
         if ask.law is not None:
             raise PrivacyError(
-                f"recipe {recipe.name!r}: ask {ask.name!r} is said to have a number of turns that "
-                "chance drew. Its price would be that of "
-                "the law, which does not cover a number that somebody picked, and nobody can tell "
-                "the two apart. Plan the "
-                "largest number of turns, or say unproven= in the plan."
+                f"recipe {recipe.name!r}: ask {ask.name!r} is said to have a number of turns that chance drew. Its "
+                "price would be that of the law, which does not cover a number that somebody picked, and nobody can "
+                "tell the two apart. Plan the largest number of turns, or say unproven= in the plan."
             )
     for _, branch in plan.branches:
         _refuse_laws(recipe, branch)

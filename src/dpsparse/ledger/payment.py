@@ -69,9 +69,10 @@ def check_ledger(ledger: object, dataset: object, label: object = None, run_id: 
     """
     if label is not None:
         own_label(label)
-    if ledger is None and dataset is None:
-        _refuse_lone_run(run_id)
+    if ledger is None and dataset is None and run_id is None:
         return
+    if ledger is None and dataset is None:
+        raise LedgerError("a run_id belongs to a ledger, which knows what was paid: give ledger and dataset too.")
     if dataset is None or (ledger is None and not has_default()):
         raise LedgerError("ledger and dataset belong together: give both, or neither.")
     dataset_name(dataset)
@@ -82,11 +83,6 @@ def check_ledger(ledger: object, dataset: object, label: object = None, run_id: 
     if not isinstance(ledger, Ledger | str | None):
         raise TypeError(f"ledger must be a dpsparse Ledger or its address, got {type(ledger).__name__}.")
     Ledger.of(ledger)
-
-
-def _refuse_lone_run(run_id: object) -> None:
-    if run_id is not None:
-        raise LedgerError("a run_id belongs to a ledger, which knows what was paid: give ledger and dataset too.")
 
 
 def refuse_own_ledger(part: Paid, whole: str) -> None:
@@ -143,10 +139,11 @@ def reserve(
         Whether a run that began may go on, as in `Ledger.reserve`. The caller then starts a payment
         that is `at_once`, when its tape is open.
     """
-    check_ledger(ledger, dataset, label, run_id)
-    if dataset is None:
+    if ledger is None and dataset is None and run_id is None:  # nothing is paid: there is nothing to check
         yield Payment()
         return
+    check_ledger(ledger, dataset, label, run_id)
+    assert dataset is not None  # the check refuses a ledger or a run without one
     if bill is None:
         raise LedgerError(
             f"{label!r} has no privacy and so no price: it must not touch data that a ledger "

@@ -15,8 +15,7 @@ from ..core.errors import ModelEditedError
 from ..core.regular_files import write_whole
 from ..core.words import details, guesses, one_of_many, other_words, paragraph
 from ..estimators.files import digest_in, load
-from ..estimators.interval_words import meaning
-from ..estimators.intervals import Intervals
+from ..estimators.intervals import Intervals, meaning
 from ..estimators.linear import SparseLinear
 from ..estimators.summary import about_bounds, keeps_dictionary, linear_of, shown_model, summary, survives
 from ..fitting.counts import CLIPPED, NO_COEFFICIENT, SHARES

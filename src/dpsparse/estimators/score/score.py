@@ -5,38 +5,55 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from os import PathLike
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from ...accounting import PlanCost, cost_of_units, price
+from ...audit.pipeline import refuse_mixing_transform
 from ...core import Adjacency, Ask, Budget, DataError, Noise, Plan, checks
-from ...core.checks import PERSON, ROW, unit_name
-from ...core.facts import Facts, Target
+from ...core.facts import Facts, Target, Vector
 from ...core.mechanisms import Randomness
 from ...core.statement import Statement
 from ...core.words import one_of_many
-from ...fitting import Seed, check_noise_kind, public_rows, read_targets, stated_budget, warn_if_seeded
+from ...fitting import FitRequest, Seed, noise_of_sums, public_rows, read_targets, stated_budget, warn_if_seeded
 from ...fitting.drawn import Drawn
 from ...fitting.session import PaidBy, session
 from ...fitting.statement import complete, draft_score
+from ...io.dictionary import TableEncoder
 from ...ledger import Ledger, check_ledger
 from ...oracles import Resume
-from ...queries.losses import mean_of
-from ...rows import Records, refuse_missing
+from ...queries.losses import Loss, joint_of, mean_of
+from ...rows import Records
 from ...rows.hosts import ClusterRows
+from ...rows.hosts.clusters import open_cluster_rows
 from ...rows.lattice import Lattice
 from ...rows.margins import MarginTable
-from ...rows.records import CHOICES, code_classes
-from ..input_checks import open_clusters, read_vector, rows_of_units, target_kind, with_ids
+from ...rows.records import code_classes, suppress_messages
+from ...rows.row_bounds import RowBounds
+from ..input_checks import (
+    protected_unit,
+    read_source,
+    read_vector,
+    rows_of_units,
+    target_kind,
+    unless_refused,
+    with_ids,
+)
+from ..linear import SparseLinear
+from ..search import PrivateSearch
+from ..steps.pipeline import about_missing, temporarily_set
+from ..steps.priced import PrivateStep
+from ..steps.row_map import leave_out, row_map
+from ..steps.row_steps import RowStep
 from .asking import Metric, ScorePlan, ScoreSession
 from .card import ScoreCard
-from .curves import AUC, WIDEST, Calibration
-from .explained import R2
-from .means import Accuracy, BalancedAccuracy, MeanLossMetric
-from .models import Scored, read_model
+from .metrics import AUC, R2, WIDEST, Accuracy, BalancedAccuracy, Calibration, MeanLossMetric
 
 #: Metrics of classifiers and of regressors, by name. Those that are asked for if none are named come first.
 CLASSIFICATION: dict[str, Metric] = {
@@ -171,12 +188,10 @@ def private_score(
     check_ledger(ledger, dataset, label, run_id)
     checks.fraction(confidence, "confidence")
     X, y, units = with_ids(X, y, units)
-    X, y = open_clusters(X, y)
+    X, y = open_cluster_rows(X, y)
     if group is not None and isinstance(X, ClusterRows):
         raise ValueError("rows on a cluster are not scored by group yet. Score each group's rows, or leave group=None.")
-    word = unit_name(unit) if units is None or unit is not None else PERSON
-    if units is None and word != ROW:
-        raise ValueError(f"unit={word!r} protects all rows with the same id. Give units=, the id of each row.")
+    word = protected_unit(unit, units)
     codes, X = _group(X, group, groups, model)
     scored = read_model(model, X, relation)
     if y is None and isinstance(X, ClusterRows):
@@ -190,12 +205,10 @@ def private_score(
     request = scored.request
     targets = read_targets(request, read_vector(scored.model, y, found)).coded
     del y
-    if checks.one_of(on_missing, "on_missing", CHOICES) == "refuse":
-        refuse_missing(scored.source, np.zeros(0) if request.classifies else targets)
+    unless_refused(on_missing, scored.source, None if request.classifies else targets)
     facts, design = _design(scored, chosen, rows, groups, loss_bounds, bins, confidence)
     facts = facts.with_(unit=word)
-    kind = Noise.DISCRETE_GAUSSIAN if check_noise_kind(noise, random_state) == "exact" else Noise.GAUSSIAN
-    plan = plan_scores(chosen, kind, shares)
+    plan = plan_scores(chosen, noise_of_sums(noise, random_state), shares)
     stated, at = stated_budget(budget, epsilon, delta, adjacency, rows)
     priced = price(plan, stated)
     randomness = Randomness(random_state)
@@ -272,8 +285,8 @@ def _metrics(names: Sequence[str] | str | None, scored: Scored) -> list[Metric]:
 
 
 def _group(
-    X: object, group: object, groups: Sequence[object] | None, model: BaseEstimator
-) -> tuple[np.ndarray | None, object]:
+    X: Any, group: object, groups: Sequence[object] | None, model: BaseEstimator
+) -> tuple[np.ndarray | None, Any]:
     """Number of each row's group, NaN for any other.
 
     And the rows, without the column where the model does not know it.
@@ -292,10 +305,10 @@ def _group(
         return code_classes(np.asarray(group, dtype=object).ravel(), list(groups)), X
     if group not in getattr(X, "columns", ()):
         raise ValueError(f"group must be a column of X or one label for each row, and X has no column {group!r}.")
-    codes = code_classes(np.asarray(X[group], dtype=object), list(groups))  # type: ignore[index]
+    codes = code_classes(np.asarray(X[group], dtype=object), list(groups))
     names = vars(model).get("feature_names_in_", None)
     if names is not None and group not in names:
-        X = X.drop(columns=[group]) if hasattr(X, "iloc") else X.drop(group)  # type: ignore[attr-defined]
+        X = X.drop(columns=[group]) if hasattr(X, "iloc") else X.drop(group)
     return codes, X
 
 
@@ -352,3 +365,90 @@ def _design(
         n_rows=n_rows,
     )
     return facts, design
+
+
+# ------------------------------------------------------------------------------------------------ which model is scored
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """A fitted linear model, and the rows in front of it.
+
+    Attributes
+    ----------
+    model : SparseLinear
+    source : Records
+        Private rows, prepared by the steps before the model.
+    request : FitRequest
+    """
+
+    model: SparseLinear
+    source: Records
+    request: FitRequest
+
+    @property
+    def loss(self) -> Loss:
+        """The loss of the model: of all classes together where it is one model of them."""
+        loss = self.request.loss
+        return (joint_of(loss, self.coef.shape[0]) or loss) if vars(self.model).get("multinomial_") else loss
+
+    @property
+    def coef(self) -> Vector:
+        """Coefficients, one row for each model."""
+        return np.atleast_2d(self.model.coef_)
+
+    @property
+    def bounds(self) -> RowBounds | None:
+        """To which `predict` clips rows."""
+        return self.model.fitted_bounds
+
+    @property
+    def intercept(self) -> Vector:
+        """Intercepts, for centred targets."""
+        found = np.atleast_1d(np.asarray(self.model.intercept_, dtype=float))
+        linked = self.request.classifies or mean_of(self.request.loss) is not None
+        return found if linked else found - self.request.target_center
+
+
+def read_model(model: BaseEstimator, X: object, adjacency: Adjacency) -> Scored:
+    """The linear model inside a model, and its rows; refuses what is not ours, and what is not fitted.
+
+    Steps before the model are frozen: what they learned was paid for when they were fitted. Every
+    step that is not ours has to pass on synthetic rows first, and what it says about real ones does
+    not get out.
+    """
+    while not isinstance(model, SparseLinear):
+        if isinstance(model, PrivateSearch):
+            check_is_fitted(model, "best_estimator_")
+            model = model.best_estimator_
+        elif isinstance(model, Pipeline):
+            for name, step in model.steps[:-1]:
+                X = _after(name, step, X)
+            model = model.steps[-1][1]
+        else:
+            raise TypeError(
+                "private_score takes a fitted SparseClassifier or SparseRegressor, a pipeline that ends in one, or a "
+                f"PrivateSearch, got {type(model).__name__}."
+            )
+    check_is_fitted(model, "coef_")
+    if model.offset_bound is not None:
+        raise ValueError(
+            "this model was fitted with offsets or exposures, which private_score does not take yet: without them it "
+            "would score other predictions."
+        )
+    source = read_source(model, X, reset=False, adjacency=adjacency)
+    return Scored(model, source.expanded(model.basis_), model.fitted_request())
+
+
+def _after(name: str, step: BaseEstimator, X: object) -> object:
+    """Rows behind a fitted step.
+
+    One by one where its last bits depend on the company of a row, so that no row changes another.
+    """
+    if step in ("passthrough", None):
+        return X
+    exact = refuse_mixing_transform(name, step, X)
+    with temporarily_set(step, **about_missing(step, "empty")), suppress_messages():
+        if isinstance(step, RowStep | PrivateStep | TableEncoder):
+            return step.transform(X)
+        return leave_out(*row_map(name, step, X, fitted=True, alone=not exact))

@@ -35,11 +35,11 @@ from ...core import Adjacency
 from ...core.codec import canonical_json
 from ...core.plain import Printed
 from ...core.words import statement_page
-from .scoring import Scoring
 from .space import Parameters
 
 if TYPE_CHECKING:
     from ...report.planner import PlannedAsk
+    from .runs import Scoring
 
 
 #: Candidates whose queries are printed.
@@ -164,9 +164,8 @@ class SearchPlan(Printed):
             f"publishing {law.mean:.4g} such runs would cost epsilon {self.composed_epsilon:.4g}",
             f"  its fit: rho = {self.training_rho:.4g} on {self.training_rows} rows",
             f"  its score: {self.scoring.name}, losses within [0, {self.scoring.bound:.4g}], rho = "
-            f"{self.score_rho:.4g} on "
-            f"{'the same' if same else self.validation_rows} rows; noise of standard deviation "
-            f"{self.score_deviation:.3g}",
+            f"{self.score_rho:.4g} on {'the same' if same else self.validation_rows} rows; noise of standard "
+            f"deviation {self.score_deviation:.3g}",
         ]
         lines += [f"  {line}" for line in ask_lines(self.score_asks)]
         for run in (self.runs or ())[:MOST_SHOWN]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from os import PathLike
-from typing import Self
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,34 +15,37 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ... import recipes
 from ...accounting import FixedCost, PricedPlan, cost_of_units
 from ...accounting.random_stopping import SearchCost, law_of
-from ...core import Budget, PrivacyError, ResumeError, checks
+from ...core import Budget, PrivacyError, ResumeError, Statement, checks
 from ...core.facts import Vector
 from ...core.mechanisms import Randomness
-from ...fitting import (
-    FitPlan,
-    ProgressBar,
-    Seed,
-    Shape,
-    default_delta,
-    plan_fit,
-    refuse_rows_brought,
-    trial_run,
-    warn_if_seeded,
-)
+from ...core.plain import Json, to_json
+from ...fitting import FitPlan, Seed, Shape, default_delta, plan_fit, refuse_rows_brought, trial_run, warn_if_seeded
+from ...fitting.progress import progress_bar
 from ...fitting.session import session
-from ...fitting.statement import charged_to, draft_search, one_id, refusals, state_best
+from ...fitting.statement import charged_to, draft_search, not_covered, one_id, state_best
 from ...ledger import Ledger, LedgerArgument, check_ledger, refuse_own_ledger
 from ...oracles import Resume
 from ...rows.records import suppress_messages
 from ..display import StatementMixin
 from ..input_checks import refuse_fit_arguments, with_ids
 from ..linear import SparseLinear
+from ..model_file import ModelContent, model_content, model_of, sealed_form
+from ..steps.pipeline_file import arguments, restored_value
 from .plan import PlannedRun, SearchPlan, dearest_plan
-from .runs import SearchData, SearchRun, best_run, public_default
-from .scoring import Scoring
-from .space import CHECKED, DEFAULT_RECIPES, Parameters, Space, candidate
+from .runs import Scoring, SearchData, SearchRun, best_run, public_default
+from .space import (
+    CHECKED,
+    DEFAULT_RECIPES,
+    Parameters,
+    Space,
+    candidate,
+    restored_candidate,
+    restored_space,
+    stored_space,
+)
 
 
 def planned_run(parameters: Parameters, prepared: FitPlan, rows: int, shape: Shape) -> PlannedRun:
@@ -55,8 +58,13 @@ def planned_run(parameters: Parameters, prepared: FitPlan, rows: int, shape: Sha
     return PlannedRun(parameters=parameters, recipe=draft.recipe, asks=asks, notes=draft.notes)
 
 
-def _classifies(search: PrivateSearch) -> bool:
-    return bool(is_classifier(search.estimator))
+Method = TypeVar("Method", bound=Callable[..., object])
+
+
+def _of_classifiers(method: Method) -> Method:
+    """A method of searches for classifiers; other searches do not have it."""
+    made: Method = available_if(lambda search: is_classifier(search.estimator))(method)
+    return made
 
 
 @dataclass(eq=False, repr=False)
@@ -244,9 +252,8 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, SearchArguments, BaseEst
             )
         if self.estimator.intervals is not None:
             raise ValueError(
-                "a search publishes the best of several fits, and intervals of the best are too "
-                "good. Leave intervals=None in the search, and fit what it "
-                "found once more with intervals='split'."
+                "a search publishes the best of several fits, and intervals of the best are too good. Leave "
+                "intervals=None in the search, and fit what it found once more with intervals='split'."
             )
         check_ledger(self.ledger, self.dataset, self.label, self.run_id)
         refuse_own_ledger(self.estimator, "the search")
@@ -334,12 +341,12 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, SearchArguments, BaseEst
         loss = data.request.loss
         shared = space.assumptions(self.estimator, data.facts(plan.training_rows))
         word = data.request.unit
-        said = (*data.targets.assumptions, *shared, *refusals(data.request.on_missing), *one_id(word))
+        said = (*data.targets.assumptions, *shared, *not_covered(data.request.on_missing), *one_id(word))
         draft = draft_search(
             plan.bill, plan.delta, plan.run_rho, loss, plan.n_rows, said, secure=randomness.secure, unit=word
         )
         models = [(parameters, self._candidate(parameters, plan)) for parameters in drawn]
-        bar = ProgressBar("private search", None, visible=self.verbose)  # how many runs there are is secret
+        bar = progress_bar("private search", None) if self.verbose else None  # how many runs there are is secret
         # its payment starts also where no run was drawn: the ledger must not show that
         whole = session(
             self,
@@ -370,8 +377,6 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, SearchArguments, BaseEst
 
     def _drawn(self, space: Space, plan: SearchPlan, randomness: Randomness, resume: Resume | None) -> list[Parameters]:
         """The candidates, as many as the law of the search draws; of a search that is done, the best one."""
-        from .search_file import restored_candidate
-
         done = None if resume is None else resume.kept
         if done is not None and done[0] is None:
             raise ResumeError("this search is done, and its best candidate has no stored form. Use the model it saved.")
@@ -383,49 +388,43 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, SearchArguments, BaseEst
 
     # ---------------------------------------------------------------------------------------------- after fitting
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the best model, its parameters and the statement to a JSON file (no pickle).
+    def stored(self) -> object:
+        """What a file holds."""
+        return search_content(self)
 
-        Read it back with `dpsparse.load`.
-        """
-        from .search_file import save_search
-
+    @property
+    def _best(self) -> SparseLinear:
+        """The best model; refuses a search that has not been fitted."""
         check_is_fitted(self, "best_estimator_")
-        save_search(self, path)
+        return self.best_estimator_
 
     @property
     def classes_(self) -> NDArray[np.generic]:
         """Classes of a classifier."""
-        check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.classes_)
+        return np.asarray(self._best.classes_)
 
     def predict(self, X: object) -> NDArray[np.generic]:
         """Predictions of the best model."""
-        check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.predict(X))
+        return np.asarray(self._best.predict(X))
 
-    @available_if(_classifies)  # type: ignore[untyped-decorator]
+    @_of_classifiers
     def predict_proba(self, X: object) -> Vector:
         """Class probabilities of the best model."""
-        check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.predict_proba(X))
+        return np.asarray(self._best.predict_proba(X))
 
-    @available_if(_classifies)  # type: ignore[untyped-decorator]
+    @_of_classifiers
     def predict_log_proba(self, X: object) -> Vector:
         """Logarithms of the class probabilities of the best model."""
-        check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.predict_log_proba(X))
+        return np.asarray(self._best.predict_log_proba(X))
 
-    @available_if(_classifies)  # type: ignore[untyped-decorator]
+    @_of_classifiers
     def decision_function(self, X: object) -> Vector:
         """Margins of the best model."""
-        check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.decision_function(X))
+        return np.asarray(self._best.decision_function(X))
 
     def score(self, X: object, y: object) -> float:
         """Score of the best model on some rows: exact, and so not to be published unless they are public."""
-        check_is_fitted(self, "best_estimator_")
-        return float(self.best_estimator_.score(X, y))
+        return float(self._best.score(X, y))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -437,3 +436,56 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, SearchArguments, BaseEst
         tags.input_tags = inner.input_tags
         tags.non_deterministic = True
         return tags
+
+
+# ------------------------------------------------------------------------------------------------ files
+
+FORMAT, VERSION = "dpsparse-search", 2
+#: Arguments with a place of their own: the estimator is that of the best model.
+LEFT = ("estimator", "param_distributions")
+
+
+@sealed_form(FORMAT, VERSION)
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SearchContent:
+    """All that the file of a fitted search holds."""
+
+    params: dict[str, Any]
+    space: Any
+    best_params: dict[str, Any]
+    best_score: float | None
+    model: ModelContent
+    statement: Statement
+
+
+def search_content(search: PrivateSearch) -> SearchContent:
+    """All that a file of a fitted search holds.
+
+    A space with values that have no plain form is left out.
+    """
+    best = {
+        name: recipes.settings(recipes.make(value)) if name == "recipe" and not isinstance(value, str | dict) else value
+        for name, value in search.best_params_.items()
+    }
+    return SearchContent(
+        params=arguments(search, LEFT),
+        space=stored_space(search.param_distributions),
+        best_params=cast("dict[str, Json]", to_json(best)),
+        best_score=cast("float | None", to_json(search.best_score_)),
+        model=model_content(search.best_estimator_),
+        statement=search.statement_,
+    )
+
+
+def search_of(content: SearchContent) -> PrivateSearch:
+    """The search of a content: it predicts as before, and can search again."""
+    model = model_of(content.model)
+    search = PrivateSearch(clone(model), restored_space(content.space), **restored_value(content.params))
+    search.best_estimator_ = model
+    search.best_params_ = content.best_params
+    search.best_score_ = math.nan if content.best_score is None else float(content.best_score)
+    search.statement_ = model.statement_ = content.statement
+    search.n_features_in_ = model.n_features_in_
+    if "feature_names_in_" in vars(model):
+        search.feature_names_in_ = model.feature_names_in_
+    return search

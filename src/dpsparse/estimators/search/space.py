@@ -6,44 +6,29 @@ A candidate is a choice of an estimator's arguments and of its recipe's fields.
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Protocol, TypeGuard
+from typing import Any, Protocol, TypeGuard, cast, runtime_checkable
 
 import numpy as np
 from sklearn.base import clone
 
 from ... import recipes
+from ...core import DataError
 from ...core.facts import Facts
-from ...core.plain import scalar
+from ...core.plain import Json, scalar
 from ..linear import SparseLinear
+from ..steps.pipeline_file import restored_value, stored_value
 
 #: Arguments that a search sets itself, or that have to be the same in all runs.
 FIXED = frozenset(
-    [
-        "epsilon",
-        "delta",
-        "budget",
-        "adjacency",
-        "n_rows",
-        "noise",
-        "ledger",
-        "dataset",
-        "label",
-        "run_id",
-        "resume",
-        "accept",
-        "check_bounds",
-        "check_cells",
-        "random_state",
-        "verbose",
-        "classes",
-        "target_center",
-        "keep_path",
-        "memory_limit",
-        "unit",
-    ]
+    (
+        *("epsilon", "delta", "budget", "adjacency", "n_rows", "unit", "noise", "accept", "random_state", "classes"),
+        *("ledger", "dataset", "label", "run_id", "resume", "check_bounds", "check_cells", "target_center"),
+        *("keep_path", "memory_limit", "verbose"),
+    )
 )
 
 #: Fields of the recipe are named with this before them.
@@ -59,6 +44,7 @@ DEFAULT_RECIPES = ("select_polish", "dual_averaging", "dp_ight")
 Listed = list[object] | tuple[object, ...] | range | np.ndarray
 
 
+@runtime_checkable
 class Distribution(Protocol):
     """Values by chance, as in ``scipy.stats``."""
 
@@ -133,12 +119,13 @@ class Space:
     def draw(self, generator: np.random.Generator) -> Parameters:
         """One candidate; independent of all others and of the data."""
         part = self.parts[int(generator.integers(len(self.parts)))]
-        return {
-            name: values[int(generator.integers(len(values)))]
-            if listed(values)
-            else scalar(values.rvs(random_state=generator))  # type: ignore[union-attr]
-            for name, values in part.items()
-        }
+        return {name: _drawn(values, generator) for name, values in part.items()}
+
+
+def _drawn(values: Choices, generator: np.random.Generator) -> object:
+    if isinstance(values, Distribution):
+        return scalar(values.rvs(random_state=generator))
+    return values[int(generator.integers(len(values)))]
 
 
 def candidate(estimator: SparseLinear, parameters: Mapping[str, object]) -> SparseLinear:
@@ -174,14 +161,98 @@ def _check_values(name: str, values: object) -> None:
     if listed(values):
         if len(values) == 0:
             raise ValueError(f"{name!r} has an empty list of values.")
-    elif not callable(getattr(values, "rvs", None)):
+    elif not isinstance(values, Distribution):
         raise TypeError(
             f"{name!r} must have a list of values or a distribution with a method rvs, such as "
-            "scipy.stats.loguniform(0.1, 10), "
-            f"got {values!r}."
+            f"scipy.stats.loguniform(0.1, 10), got {values!r}."
         )
 
 
 def listed(values: object) -> TypeGuard[Listed]:
     """Whether these are values that are equally likely."""
     return isinstance(values, list | tuple | range | np.ndarray)
+
+
+# ------------------------------------------------------------------------------------------------ in files
+
+WHAT = "param_distributions"
+
+
+def stored_space(given: object) -> Json:
+    """Dictionaries of lists and of scipy's distributions as plain values; None where a value has no plain form.
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> stored_space({"sparsity": [5, 10], "alpha": stats.loguniform(0.1, 1)})
+    {'sparsity': [5, 10], 'alpha': {'distribution': 'loguniform', 'args': [0.1, 1], 'kwds': {}}}
+    """
+    if given is None:
+        return None
+    try:
+        if isinstance(given, Mapping):
+            return {name: _values(values) for name, values in given.items()}
+        return [{name: _values(values) for name, values in part.items()} for part in cast(Any, given)]
+    except DataError:
+        return None
+
+
+def restored_space(held: Any) -> Any:
+    """The inverse of `stored_space`. Distributions are looked up among those of scipy by name; nothing is run."""
+    if isinstance(held, list):
+        return [restored_space(part) for part in held]
+    return None if held is None else {name: _restored(values) for name, values in held.items()}
+
+
+def stored_candidate(parameters: Mapping[str, object]) -> str | None:
+    """A candidate as JSON, with its recipes; None where a value has no plain form."""
+    try:
+        return json.dumps({name: _entry(value) for name, value in parameters.items()}, allow_nan=False)
+    except (DataError, ValueError):
+        return None
+
+
+def restored_candidate(text: str) -> dict[str, object]:
+    """The inverse of `stored_candidate`."""
+    return {name: _restored([value])[0] for name, value in json.loads(text).items()}
+
+
+def _values(values: object) -> Json:
+    if listed(values):
+        return [_entry(value) for value in values]
+    from scipy import stats  # takes long to import
+
+    name = getattr(getattr(values, "dist", None), "name", None)
+    if not isinstance(name, str) or not isinstance(getattr(stats, name, None), stats.rv_continuous | stats.rv_discrete):
+        raise DataError(f"{WHAT} holds a {type(values).__name__}, which a file of plain values has no word for.")
+    frozen = cast(Any, values)
+    return {
+        "distribution": name,
+        "args": stored_value(list(frozen.args), WHAT),
+        "kwds": stored_value(dict(frozen.kwds), WHAT),
+    }
+
+
+def _entry(value: object) -> Json:
+    if isinstance(value, type) or not hasattr(value, "__dataclass_fields__"):
+        return stored_value(value, WHAT)
+    held = {field.name: stored_value(getattr(value, field.name), WHAT) for field in fields(cast(Any, value))}
+    return {"<recipe>": recipes.make(value).name, "fields": held}
+
+
+def _restored(values: Any) -> Any:
+    if isinstance(values, list):
+        return [
+            _recipe(value) if isinstance(value, dict) and "<recipe>" in value else restored_value(value)
+            for value in values
+        ]
+    from scipy import stats
+
+    found = getattr(stats, values["distribution"], None)
+    if not isinstance(found, stats.rv_continuous | stats.rv_discrete):
+        raise ValueError("no such distribution")
+    return found(*restored_value(values["args"]), **restored_value(values["kwds"]))
+
+
+def _recipe(value: Mapping[str, Any]) -> recipes.Recipe:
+    return recipes.get(value["<recipe>"])(**restored_value(value["fields"]))

@@ -1,12 +1,10 @@
 """Private and public preparation of rows, and pipelines that share one budget."""
 
-from .bounds import Bounds
-from .count import NoisyCount
 from .pipeline import PrivatePipeline, make_private_pipeline
 from .plan import PipelinePlan
 from .private_bounds import PrivateBounds
-from .row_steps import PublicScaler, RowNormalizer
-from .scaler import PrivateScaler
+from .row_steps import Bounds, PublicScaler, RowNormalizer
+from .scaler import NoisyCount, PrivateScaler
 
 __all__ = [
     "Bounds",

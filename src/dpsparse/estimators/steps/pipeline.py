@@ -3,55 +3,46 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence, Sized
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from collections.abc import Container, Iterator, Mapping, Sequence, Sized
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import KW_ONLY, dataclass, replace
 from os import PathLike
-from typing import NoReturn, Self, TypeAlias
+from typing import NoReturn, Self, TypeAlias, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.utils.validation import check_is_fitted
 
 from ... import recipes
-from ...accounting import cost_of_units
-from ...core import (
-    Adjacency,
-    Budget,
-    BudgetError,
-    DataError,
-    HopelessFitWarning,
-    PrivacyError,
-    Statement,
-)
+from ...accounting import Cost, cost_of_units
+from ...core import Adjacency, Budget, BudgetError, DataError, HopelessFitWarning, PrivacyError, Statement
 from ...core.checks import ROW
 from ...core.mechanisms import Randomness
 from ...core.public_draws import repeatable
-from ...fitting import FitPlan, Matrix, Shape, plan_fit, public_rows, refuse_doubtful, stated_budget, trial_run
+from ...fitting import FitPlan, Matrix, Shape, plan_fit, public_rows, stated_budget, trial_run
 from ...fitting.counts import NOBODY_SAID
-from ...fitting.session import session
-from ...fitting.statement import MADE_ROWS, charged_to, refusals, state_pipeline
+from ...fitting.prepare import refuse_doubtful
+from ...fitting.session import Session, session
+from ...fitting.statement import MADE_ROWS, charged_to, not_covered, state_pipeline
 from ...io.dictionary import TableEncoder
-from ...ledger import Ledger, LedgerArgument, check_ledger, refuse_own_ledger
+from ...ledger import PAYING, Ledger, LedgerArgument, check_ledger, refuse_own_ledger
 from ...oracles import Resume
 from ...rows import Records
 from ...rows.declared import Bounded
 from ...rows.file_records import ClusterRecords
+from ...rows.hosts.clusters import open_cluster_rows
 from ...rows.records import suppress_messages
 from ...rows.units import read_units
 from ..display import StatementMixin
-from ..input_checks import UNITS_IN_MEMORY, open_clusters, refuse_fit_arguments, shared_unit, with_ids
+from ..input_checks import UNITS_IN_MEMORY, refuse_fit_arguments, shared_unit, with_ids
 from ..linear import SparseLinear
-from .bounds import Bounds
-from .count import NoisyCount
 from .plan import PipelinePlan, divided, refuse_local
 from .priced import PrivateStep
 from .private_bounds import PrivateBounds
 from .row_map import Absent, leave_out, row_map
-from .row_steps import RowStep, bounds_after
-from .scaler import PrivateScaler
+from .row_steps import Bounds, RowStep, bounds_after
+from .scaler import NoisyCount
 
 #: What a pipeline is made of: a step of ours, one of scikit-learn, "passthrough" or None.
 Step: TypeAlias = BaseEstimator | str | None
@@ -60,7 +51,29 @@ Step: TypeAlias = BaseEstimator | str | None
 GUESSED_ROWS = 10_000
 
 
-class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class PipelineArguments:
+    """Arguments of a pipeline, as its constructor takes them; documented there."""
+
+    steps: Sequence[tuple[str, BaseEstimator]]
+    _: KW_ONLY
+    epsilon: float = 1.0
+    delta: float | None = None
+    budget: Budget | None = None
+    shares: Mapping[str, float] | None = None
+    adjacency: str = "replace-one"
+    n_rows: int | None = None
+    ledger: Ledger | str | None = None
+    dataset: str | None = None
+    label: str | None = None
+    run_id: str | None = None
+    resume: str | PathLike[str] | None = None
+    memory: object = None
+    verbose: bool = False
+    transform_input: object = None
+
+
+class PrivatePipeline(StatementMixin, PipelineArguments, Pipeline):  # type: ignore[misc]
     r"""A scikit-learn pipeline whose steps share one budget; made by `make_private_pipeline`.
 
     Guarantee
@@ -107,39 +120,6 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
     """
 
     ledger = LedgerArgument()
-
-    def __init__(
-        self,
-        steps: Sequence[tuple[str, Step]],
-        *,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        budget: Budget | None = None,
-        shares: Mapping[str, float] | None = None,
-        adjacency: str = "replace-one",
-        n_rows: int | None = None,
-        ledger: Ledger | str | None = None,
-        dataset: str | None = None,
-        label: str | None = None,
-        run_id: str | None = None,
-        resume: str | PathLike[str] | None = None,
-        memory: object = None,
-        verbose: bool = False,
-        transform_input: object = None,
-    ) -> None:
-        super().__init__(steps, memory=memory, verbose=verbose)
-        self.transform_input = transform_input
-        self.epsilon = epsilon
-        self.delta = delta
-        self.budget = budget
-        self.shares = shares
-        self.adjacency = adjacency
-        self.n_rows = n_rows
-        self.ledger = ledger
-        self.dataset = dataset
-        self.label = label
-        self.run_id = run_id
-        self.resume = resume
 
     # ---------------------------------------------------------------------------------------------- public side
 
@@ -195,6 +175,11 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
             learned=tuple(name for name, step in priced.items() if isinstance(step, PrivateStep)),
         )
 
+    @property
+    def _model(self) -> SparseLinear:
+        model: SparseLinear = self.steps[-1][1]
+        return model
+
     def priced_steps(self) -> dict[str, PrivateStep | SparseLinear]:
         """Steps with a budget, by name; refuses what is not a private pipeline, or reads rows without paying."""
         from ...audit import check_pipeline
@@ -234,7 +219,7 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
         name, model = self.steps[-1]
         bounds: Bounds | None = None
         for _, step in self.steps[:-1]:
-            if isinstance(step, RowStep | PrivateScaler | PrivateBounds):
+            if isinstance(step, RowStep | PrivateStep):
                 bounds = step.bounds_after(bounds, shape.n_features)
             elif isinstance(step, Bounded | ColumnTransformer) and not self._after_ours(step):
                 bounds = bounds_after(step, bounds, shape.n_features)
@@ -242,7 +227,7 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
                     shape = replace(shape, n_features=int(np.size(bounds.lower)))
                 if isinstance(step, TableEncoder):
                     shape = replace(shape, sparse=step.output_sparse())
-            elif not isinstance(step, NoisyCount) and step not in ("passthrough", None):
+            elif step not in ("passthrough", None):
                 if self._after_ours(step):
                     return None, shape
                 bounds = None
@@ -287,7 +272,7 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
 
         Before the fit, the declared limit.
         """
-        model = self.steps[-1][1]
+        model = self._model
         for _, step in self.steps[:-1]:
             if isinstance(step, PrivateBounds) and step.target_bound is not None:
                 if is_classifier(model):
@@ -315,15 +300,17 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
         refuse_fit_arguments(unsupported)
         resume = Resume.of(self.resume, self.dataset, self.run_id)
         X, y, units = with_ids(X, y, units)
-        priced = self.priced_steps().values()
-        word = shared_unit(priced, units)
+        priced = self.priced_steps()
+        word = shared_unit(priced.values(), units)
         with repeatable(None if resume is None else resume.public_seed), ExitStack() as stack:
-            for step in priced:
+            for step in priced.values():
                 stack.enter_context(temporarily_set(step, unit=None if word == ROW else word))
-            return self._fit(X, y, units, word, resume)
+            return self._fit(X, y, units, word, resume, priced)
 
-    def _fit(self, X: Matrix, y: object, units: object, word: str, resume: Resume | None) -> Self:
-        X, y = open_clusters(X, y)
+    def _fit(
+        self, X: Matrix, y: object, units: object, word: str, resume: Resume | None, priced: Container[str]
+    ) -> Self:
+        X, y = open_cluster_rows(X, y)
         reads = any(isinstance(step, PrivateBounds | NoisyCount) for _, step in self.steps)
         if units is not None and isinstance(X, ClusterRecords) and (X.units is None or reads):
             raise DataError(UNITS_IN_MEMORY)
@@ -334,9 +321,9 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
         n_rows = self._public_rows(X, units)
         start, bounds, absent = 0, None, None
         for name, step in self.steps:  # steps that ask nothing, up to the first that does
-            if isinstance(step, PrivateStep | SparseLinear):
+            if name in priced:
                 break
-            X, bounds, absent = self._free(name, step, X, y, bounds, absent, self.steps[-1][1].on_missing)
+            X, bounds, absent = self._free(name, step, X, y, bounds, absent, self._model.on_missing)
             start += 1
         X = leave_out(X, absent)
         source = Records.of(X)
@@ -346,37 +333,25 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
         self._foresee(source, n_rows, plan)
         if not plan.alone:
             self._read_rows(source, y)
-        if plan.alone:  # it pays for its own plan
+        bill = None if plan.alone else cost_of_units(plan.bill, word)  # alone, the model pays for its own plan
+        with nullcontext() if bill is None else self._paying(bill, plan.delta, resume) as opened:
             statements = self._fit_steps(start, X, y, units, n_rows, bounds, plan)
-            whole = state_pipeline(statements, epsilon=None, delta=plan.delta, accountant=None, free=plan.free)
-        else:
-            seeded = any(vars(step).get("random_state") is not None for _, step in self.steps)
-            randomness = Randomness(0 if seeded else None)  # nothing is drawn from it: each step has its own
-            bill = cost_of_units(plan.bill, word)
-            with session(
-                self,
-                bill=bill,
-                label="private pipeline",
-                delta=plan.delta,
-                randomness=randomness,
-                nested=True,
-                resume=resume,
-            ) as opened:
-                statements = self._fit_steps(start, X, y, units, n_rows, bounds, plan)
-            whole = state_pipeline(
-                statements,
-                epsilon=plan.epsilon,
-                delta=plan.delta,
-                accountant=plan.accountant,
-                bill=bill,
-                free=plan.free,
-            )
-            said = (*whole.assumptions, *refusals(self.steps[-1][1].on_missing))
+        by = statements[-1] if plan.alone else plan
+        whole = state_pipeline(statements, by.epsilon, by.accountant, bill, delta=plan.delta, free=plan.free)
+        if opened is not None:
+            said = (*whole.assumptions, *not_covered(self._model.on_missing))
             whole = charged_to(replace(whole, assumptions=said), opened.payment)
         if raw:
             whole = replace(whole, assumptions=tuple(a for a in whole.assumptions if a != MADE_ROWS))
-        self.statement_ = self.steps[-1][1].statement_ = whole
+        self.statement_ = self._model.statement_ = whole
         return self
+
+    def _paying(self, bill: Cost, delta: float, resume: Resume | None) -> AbstractContextManager[Session]:
+        """The session that pays for all steps."""
+        seeded = any(vars(step).get("random_state") is not None for _, step in self.steps)
+        randomness = Randomness(0 if seeded else None)  # nothing is drawn from it: each step has its own
+        what = "private pipeline"
+        return session(self, bill=bill, label=what, delta=delta, randomness=randomness, nested=True, resume=resume)
 
     def _refuse_late_counts(self, start: int, source: Records) -> None:
         """Refuse a count of cells by a step that will not be told of them, before anything is paid."""
@@ -385,9 +360,8 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
             raise DataError(NOBODY_SAID)
         if any(k != start for k in asking):
             raise DataError(
-                "cells are counted by the first step with a price, which is "
-                f"{self.steps[start][0]!r}: what it hands on does not say "
-                "which were understood. Give check_cells to that step if it takes it, and to no other."
+                f"cells are counted by the first step with a price, which is {self.steps[start][0]!r}: what it hands "
+                "on does not say which were understood. Give check_cells to that step if it takes it, and to no other."
             )
 
     def _foresee(self, source: Records, n_rows: int | None, plan: PipelinePlan) -> None:
@@ -408,12 +382,11 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
         if prepared is not None and n_rows is not None:
             warn_if_hopeless(prepared, shape, stacklevel=4)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted pipeline and its statement to a JSON file (no pickle); read it back with `dpsparse.load`."""
-        from .pipeline_file import save_pipeline
+    def stored(self) -> object:
+        """What a file holds."""
+        from .pipeline_file import pipeline_content
 
-        check_is_fitted(self.steps[-1][1], "coef_")
-        save_pipeline(self, path)
+        return pipeline_content(self)
 
     def fit_transform(self, X: object, y: object = None, **params: object) -> NoReturn:
         """Refused: a slice would fit its steps with budgets of their own, and charge no ledger."""
@@ -433,49 +406,39 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
         plan: PipelinePlan,
     ) -> list[Statement]:
         """Fit the steps from `start` on, each with its budget; returns what each priced one guaranteed."""
-        statements, absent = [], None
+        statements, absent, model = [], None, self._model
         told = {} if units is None else {"units": units}
         for name, step in self.steps[start:]:
-            if not isinstance(step, PrivateStep | SparseLinear):
+            if name not in plan.shares:
                 X, bounds, absent = self._free(name, step, X, y, bounds, absent, "empty")
                 continue
             X, absent = leave_out(X, absent), None
             loan = self._step_arguments(name, plan.budgets[name], plan.delta, n_rows, bounds)
-            if plan.alone:
-                loan |= {
-                    "ledger": self.ledger,
-                    "dataset": self.dataset,
-                    "label": self.label,
-                    "run_id": self.run_id,
-                    "resume": self.resume,
-                }
-            else:  # what was to be refused was refused before the first of them was paid for
-                loan["on_missing"] = "empty"
-            if isinstance(step, SparseLinear):
-                loan |= self._target_arguments()
-            with temporarily_set(step, **loan):
-                if isinstance(step, SparseLinear) and not plan.alone:  # its bounds may not have been foreseen
-                    request, source = step.request(), Records.of(X)
-                    shape = request.shape(records_of(X, units), source.shape[1], sparse=source.sparse, models=1)
-                    refuse_local(plan_fit(request, shape))
-                if isinstance(step, SparseLinear) and self.dataset is not None:
-                    step.alone()  # the pipeline's ledger counts
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", HopelessFitWarning)  # said before anything was paid
-                    step.fit(X, y, **told)
-            if isinstance(step, PrivateStep):  # its asks must not be taken for those of the model
-                asks = tuple(replace(ask, name=f"{name}: {ask.name}") for ask in step.statement_.asks)
-                statements.append(replace(step.statement_, asks=asks))
-            else:
-                statements.append(step.statement_)
-            if isinstance(step, NoisyCount):
-                n_rows = step.n_rows_
-            if isinstance(step, PrivateScaler | PrivateBounds):
-                bounds = step.bounds_
-            if isinstance(step, PrivateStep):
-                with temporarily_set(step, on_missing=loan.get("on_missing", step.on_missing)):
-                    X = step.transform(X)
+            # what was to be refused was refused before the first of several was paid for
+            loan |= {name: getattr(self, name) for name in PAYING} if plan.alone else {"on_missing": "empty"}
+            loan |= self._target_arguments() if step is model else {}
+            with temporarily_set(step, **loan), warnings.catch_warnings():
+                if step is model:
+                    self._check_model(X, units, plan)
+                warnings.simplefilter("ignore", HopelessFitWarning)  # said before anything was paid
+                step.fit(X, y, **told)
+                X = X if step is model else step.transform(X)
+            said = step.statement_
+            if step is not model:  # its asks must not be taken for those of the model
+                said = replace(said, asks=tuple(replace(ask, name=f"{name}: {ask.name}") for ask in said.asks))
+            statements.append(said)
+            n_rows, bounds = vars(step).get("n_rows_", n_rows), vars(step).get("bounds_", bounds)
         return statements
+
+    def _check_model(self, X: Matrix, units: object, plan: PipelinePlan) -> None:
+        """Refuse a model that works on devices, by the bounds of its fit: they may not have been foreseen."""
+        model = self._model
+        if not plan.alone:
+            request, source = model.request(), Records.of(X)
+            shape = request.shape(records_of(X, units), source.shape[1], sparse=source.sparse, models=1)
+            refuse_local(plan_fit(request, shape))
+        if self.dataset is not None:
+            model.alone()  # the pipeline's ledger counts
 
     def _read_rows(self, source: Records, y: object) -> None:
         """Let the model check the rows before anything is paid.
@@ -483,9 +446,9 @@ class PrivatePipeline(StatementMixin, Pipeline):  # type: ignore[misc]
         It checks their shape, labels and, where that was asked for, missing values.
         """
         settings = {"adjacency": self.adjacency, "n_rows": self.n_rows, "feature_bound": 1.0, "row_norm": None}
-        clone(self.steps[-1][1]).set_params(**settings, **self._target_arguments(foreseen=True)).read_rows(source, y)
+        clone(self._model).set_params(**settings, **self._target_arguments(foreseen=True)).read_rows(source, y)
 
-    def _public_rows(self, X: Sized, units: object) -> int | None:
+    def _public_rows(self, X: object, units: object) -> int | None:
         """The public number of records; None where a step counts them."""
         adjacency = Adjacency.named(self.adjacency)
         if adjacency is Adjacency.ADD_REMOVE and self.n_rows is None:
@@ -585,12 +548,12 @@ def make_private_pipeline(
     return pipeline
 
 
-def records_of(X: Sized, units: object) -> int:
+def records_of(X: object, units: object) -> int:
     """The number of records: one for each row, or one for each id."""
     if units is not None and isinstance(X, ClusterRecords):
         return sum(X.units or ())
     shape: tuple[int, ...] = getattr(X, "shape", ())  # texts come as a list
-    rows = int(shape[0]) if len(shape) else len(X)
+    rows = int(shape[0]) if len(shape) else len(cast("Sized", X))
     return rows if units is None else read_units(units, rows).count
 
 

@@ -16,10 +16,9 @@ from ...core.plain import Printed
 from ...core.words import statement_page
 from ...fitting import FitPlan
 from ..linear import SparseLinear
-from .count import NoisyCount
 from .priced import PrivateStep
 from .private_bounds import PrivateBounds
-from .scaler import PrivateScaler
+from .scaler import NoisyCount, PrivateScaler
 
 if TYPE_CHECKING:
     from ...report.planner import PlannedAsk

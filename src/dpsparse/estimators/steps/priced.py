@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
 from ...accounting import PlanCost, PricedPlan, cost_of_units, price
-from ...core import Adjacency, Ask, Budget, Noise, Plan, Statement, checks
-from ...core.checks import PERSON, ROW, unit_name
+from ...core import Adjacency, Ask, Noise, Plan, Statement
+from ...core.checks import ROW
 from ...core.facts import Facts, Vector
 from ...core.mechanisms import Randomness
-from ...fitting import Seed, check_noise_kind, public_rows, stated_budget, warn_if_seeded
+from ...fitting import Matrix, noise_of_sums, public_rows, stated_budget, warn_if_seeded
 from ...fitting.drawn import Drawn
-from ...fitting.session import session
+from ...fitting.session import Payer, session
 from ...fitting.statement import complete_step, draft_step
-from ...ledger import Ledger, LedgerArgument, Payment
+from ...ledger import LedgerArgument, Payment
 from ...queries.kinds import Oracle
 from ...queries.losses import Squared
-from ...rows import Records, refuse_missing
-from ...rows.records import CHOICES
-from ..input_checks import read_source, rows_of_units, with_ids
+from ...rows import Records
+from ...rows.hosts import ClusterRows
+from ..arguments import BudgetArguments
+from ..input_checks import protected_unit, read_source, rows_of_units, unless_refused, with_ids
+from .row_steps import Bounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,23 +44,34 @@ class StepRows:
         return complete_step(self.draft, Drawn(self.oracle.receipts, self.paid), self.payment, n_rows)
 
 
+@contextmanager
+def asking(
+    payer: Payer,
+    priced: PricedPlan,
+    delta: float,
+    what: str,
+    X: Records,
+    y: Vector,
+    facts: Facts,
+    on_missing: str,
+    randomness: Randomness,
+) -> Iterator[StepRows]:
+    """An oracle over rows that answers a priced plan, which is paid for before rows are handed over."""
+    draft = draft_step(priced, delta, what, facts.n_rows, on_missing, secure=randomness.secure, unit=facts.unit)
+    bill = cost_of_units(PlanCost.of(priced), facts.unit)
+    with (
+        session(payer, bill=bill, label=what, delta=delta, randomness=randomness) as opened,
+        opened.open(X, y, facts, Squared(), priced) as oracle,
+    ):
+        yield StepRows(oracle, draft, opened.payment, priced)
+
+
 @dataclass(eq=False, repr=False)
-class StepArguments:
+class StepArguments(BudgetArguments):
     """Arguments of every step with a budget, as its constructor takes them."""
 
-    epsilon: float = 1.0
-    delta: float | None = None
     _: KW_ONLY
-    budget: Budget | None = None
-    adjacency: str = "replace-one"
-    noise: str = "lattice"
-    ledger: Ledger | str | None = None
-    dataset: str | None = None
-    label: str | None = None
-    run_id: str | None = None
-    on_missing: str = "refuse"
     unit: str | None = None
-    random_state: Seed = None
 
 
 class PrivateStep(StepArguments, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -86,10 +100,13 @@ class PrivateStep(StepArguments, OneToOneFeatureMixin, TransformerMixin, BaseEst
         sparse : bool
             Whether they come sparse.
         """
-        exact = check_noise_kind(self.noise, self.random_state) == "exact"
-        noise = Noise.DISCRETE_GAUSSIAN if exact else Noise.GAUSSIAN
+        noise = noise_of_sums(self.noise, self.random_state)
         budget, delta = stated_budget(self.budget, self.epsilon, self.delta, self.adjacency, n_rows)
         return price(Plan(asks=self.asks(noise, n_features)), budget), delta
+
+    def bounds_after(self, before: Bounds | None, n_features: int) -> Bounds | None:
+        """Public bounds of the rows that come out, as they can be foreseen; here, rows pass through unchanged."""
+        return before
 
     def outlook(self, n_rows: int, n_features: int, sparse: bool = False) -> str:
         """What to expect of the step, in words; empty where there is nothing to say. Reads no data."""
@@ -101,11 +118,9 @@ class PrivateStep(StepArguments, OneToOneFeatureMixin, TransformerMixin, BaseEst
         `units` holds the id of each row, or names the column of a frame that does.
         """
         X, _, units = with_ids(X, None, units)
-        if units is None and unit_name(self.unit) != ROW:
-            raise ValueError(f"unit={self.unit!r} protects all rows with the same id. Give them: fit(X, units=ids).")
-        source = self._unless_refused(read_source(self, X, reset=True, adjacency=Adjacency.named(self.adjacency)))
-        self._word = unit_name(self.unit) if units is None or self.unit is not None else PERSON
-        return rows_of_units(source, units)
+        self._word = protected_unit(self.unit, units)
+        source = read_source(self, X, reset=True, adjacency=Adjacency.named(self.adjacency))
+        return rows_of_units(unless_refused(self.on_missing, source), units)
 
     def _public_rows(self, rows: Records) -> int:
         """The public number of records: rows, or units."""
@@ -113,31 +128,25 @@ class PrivateStep(StepArguments, OneToOneFeatureMixin, TransformerMixin, BaseEst
 
     def _again(self, X: object) -> Records:
         """Rows to be transformed, checked in the same way; there may be no row."""
-        return self._unless_refused(read_source(self, X, reset=False, adjacency=Adjacency.ADD_REMOVE))
+        return unless_refused(self.on_missing, read_source(self, X, reset=False, adjacency=Adjacency.ADD_REMOVE))
 
-    def _unless_refused(self, source: Records) -> Records:
-        if checks.one_of(self.on_missing, "on_missing", CHOICES) == "refuse":
-            refuse_missing(source, np.zeros(0))
-        return source
+    def transform(self, X: object) -> Matrix | ClusterRows:
+        """The rows as they are."""
+        check_is_fitted(self, "statement_")
+        rows: Matrix = self._again(X).plain()
+        return rows
 
-    @contextmanager
-    def _asking(self, X: Records, facts: Facts, what: str, y: Vector | None = None) -> Iterator[StepRows]:
+    def _asking(self, X: Records, facts: Facts, what: str, y: Vector | None = None) -> AbstractContextManager[StepRows]:
         """An oracle over the rows that answers the step's asks.
 
         Priced, and paid for, before the rows are handed over.
         """
         randomness = Randomness(self.random_state)
         priced, delta = self.price(facts.n_rows, facts.n_features, facts.sparse)
-        word = self._word
-        facts = facts.with_(unit=word)  # rows that do not know their units any more are refused
-        draft = draft_step(priced, delta, what, facts.n_rows, self.on_missing, secure=randomness.secure, unit=word)
-        warn_if_seeded(randomness, "step", stacklevel=6)
-        targets, bill = np.zeros(X.shape[0]) if y is None else y, cost_of_units(PlanCost.of(priced), word)
-        with (
-            session(self, bill=bill, label=what, delta=delta, randomness=randomness) as opened,
-            opened.open(X, targets, facts, Squared(), priced) as oracle,
-        ):
-            yield StepRows(oracle, draft, opened.payment, priced)
+        facts = facts.with_(unit=self._word)  # rows that do not know their units any more are refused
+        warn_if_seeded(randomness, "step", stacklevel=4)
+        targets = np.zeros(X.shape[0]) if y is None else y
+        return asking(self, priced, delta, what, X, targets, facts, self.on_missing, randomness)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -10,20 +10,19 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
-from sklearn.utils.validation import check_is_fitted
 
 from ...accounting import PricedPlan, price
 from ...core import Ask, Budget, MissingBoundError, Noise, Plan, checks
 from ...core.facts import Facts, Target, Vector
-from ...fitting import Matrix, check_noise_kind, stated_budget
-from ...fitting.counts import UNREAD, UnreadShares, ask_unread, checked_columns, warn_of_unread
-from ...queries.kinds import ColumnQuantile, Oracle
+from ...fitting import check_noise_kind, noise_of_sums, stated_budget
+from ...fitting.counts import UNREAD, UnreadShares, ask_share, checked_columns, warn_of_unread
+from ...queries.kinds import ColumnQuantile, Oracle, Unread
 from ...rows import Records, read_bounds
 from ...rows.bounds import read_target_bound
 from ...rows.records import center_targets, suppress_messages
 from ..input_checks import read_vector
-from .bounds import Bounds
 from .priced import PrivateStep
+from .row_steps import Bounds
 
 #: Points of the grid grow by this factor, from the smallest on.
 RATIO = 1.1
@@ -49,7 +48,8 @@ TARGET_SHARE = 0.2
 class PrivateBounds(PrivateStep):
     r"""Learn bounds of the columns, and of the target, by quantiles on a public logarithmic grid.
 
-    Rows pass through unchanged.
+    Rows pass through unchanged: anyone who fits on them declares `bounds_` and clips to them, as a
+    private pipeline does.
 
     The user declares how large values can be at the very most (`feature_bound`, `target_bound`):
     limits that are safe, and may be 30 or 300 times too wide. One noisy selection narrows all
@@ -152,8 +152,7 @@ class PrivateBounds(PrivateStep):
         if self.check_cells is None:
             return Plan(asks=asks)
         share = checks.fraction(self.check_cells, "check_cells")
-        noise = Noise.LAPLACE if budget.delta == 0 else Noise.GAUSSIAN
-        noise = Noise.DISCRETE_GAUSSIAN if self.noise == "exact" and noise is Noise.GAUSSIAN else noise
+        noise = Noise.LAPLACE if budget.delta == 0 else noise_of_sums(self.noise, self.random_state)
         return Plan(asks=(Ask(name=UNREAD, question="Unread", noise=noise, share=share / (1 - share)), *asks))
 
     def outlook(self, n_rows: int, n_features: int, sparse: bool = False) -> str:
@@ -183,9 +182,8 @@ class PrivateBounds(PrivateStep):
         """Largest absolute entry of each column, as it was declared."""
         if self.feature_bound is None or isinstance(self.feature_bound, tuple):
             raise MissingBoundError(
-                "PrivateBounds needs feature_bound=b: the largest absolute entry that is possible, "
-                "one number or one for each column. "
-                "It may be far too large, but it must not come from this data."
+                "PrivateBounds needs feature_bound=b: the largest absolute entry that is possible, one number or one "
+                "for each column. It may be far too large, but it must not come from this data."
             )
         lower, upper, _ = read_bounds(self.feature_bound, None, n_features)
         return np.asarray(np.maximum(np.abs(lower), np.abs(upper)) * np.ones(n_features))
@@ -232,7 +230,9 @@ class PrivateBounds(PrivateStep):
         notes: tuple[str, ...] = ()
         with self._asking(_parts(rows, tops), facts, "private bounds", targets) as opened:
             if columns is not None:
-                shares = UnreadShares.of([ask_unread(opened.oracle)], columns, priced.plan[UNREAD].noise)
+                shares = UnreadShares.of(
+                    [ask_share(opened.oracle, Unread(), UNREAD)], columns, priced.plan[UNREAD].noise
+                )
                 notes = shares.notes(of_model=False)
             part = self._part(priced, FACTOR, n_rows)
             found = self._chosen(opened.oracle, FACTOR, ColumnQuantile("rows", 0, 1, part, self._grid()))
@@ -266,15 +266,6 @@ class PrivateBounds(PrivateStep):
     @staticmethod
     def _chosen(oracle: Oracle, ask: str, question: ColumnQuantile) -> float:
         return float(question.grid[int(np.asarray(oracle.answer(question, ask))[0])])
-
-    def transform(self, X: object) -> Matrix:
-        """The rows as they are.
-
-        Anyone who fits on them declares `bounds_` and clips to them, as a private pipeline does.
-        """
-        check_is_fitted(self, "bounds_")
-        rows: Matrix = self._again(X).plain()
-        return rows
 
 
 def _each(priced: PricedPlan) -> bool:

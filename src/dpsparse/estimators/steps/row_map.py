@@ -194,9 +194,8 @@ def _synthetic(name: str, runs: _Runs, X: Rows, count: int) -> tuple[Rows, Absen
     if isinstance(runs.error, PrivacyError | DataError):  # ours, about names and shapes
         raise runs.error
     raise DataError(
-        f"step {name!r} could not take these rows, nor synthetic ones with the same columns. What "
-        "it said is not shown, since it may "
-        "quote a value: try the step on synthetic rows."
+        f"step {name!r} could not take these rows, nor synthetic ones with the same columns. What it said is not "
+        "shown, since it may quote a value: try the step on synthetic rows."
     ) from None
 
 

@@ -1,10 +1,11 @@
-"""Maps of single rows: what happens to one depends on no other, so they cost nothing."""
+"""Maps of single rows, which cost nothing since no row depends on another, and public bounds of rows on their way."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -16,13 +17,12 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ...core import Adjacency, checks
-from ...core.facts import Vector
+from ...core.facts import Facts, Vector
 from ...fitting import Matrix
-from ...rows import Records, read_bounds, refuse_missing
+from ...rows import read_bounds
 from ...rows.declared import Bounded, ColumnBounds
-from ...rows.records import CHOICES, suppress_messages
-from ..input_checks import read_source
-from .bounds import Bounds
+from ...rows.records import suppress_messages
+from ..input_checks import read_source, unless_refused
 
 
 class RowStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -36,22 +36,16 @@ class RowStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: i
 
     def fit(self, X: object, y: object = None) -> Self:
         """Check the arguments and the shape; learns nothing from the rows."""
-        self._unless_refused(read_source(self, X, reset=True))
+        unless_refused(self.on_missing, read_source(self, X, reset=True))
         self.bounds_ = self.bounds_after(None, self.n_features_in_)
         return self
 
     def _rows(self, X: object) -> Matrix:
         check_is_fitted(self, "bounds_")
-        source = self._unless_refused(
-            read_source(self, X, reset=False, adjacency=Adjacency.ADD_REMOVE)
-        )  # there may be none
+        source = read_source(self, X, reset=False, adjacency=Adjacency.ADD_REMOVE)  # there may be none
+        unless_refused(self.on_missing, source)
         rows: Matrix = source.rows(0, source.shape[0]).astype(float, copy=True)
         return rows
-
-    def _unless_refused(self, source: Records) -> Records:
-        if checks.one_of(self.on_missing, "on_missing", CHOICES) == "refuse":
-            refuse_missing(source, np.zeros(0))
-        return source
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -65,6 +59,7 @@ def _divisor(norms: Vector) -> Vector:
     return np.where(norms == 0, 1.0, norms)
 
 
+@dataclass(eq=False, repr=False)
 class RowNormalizer(RowStep):
     """Scale each row to a public length. Empty rows stay empty.
 
@@ -95,10 +90,9 @@ class RowNormalizer(RowStep):
            [0. , 0. ]])
     """
 
-    def __init__(self, norm: str = "l2", length: float = 1.0, on_missing: str = "refuse") -> None:
-        self.norm = norm
-        self.length = length
-        self.on_missing = on_missing
+    norm: str = "l2"
+    length: float = 1.0
+    on_missing: str = "refuse"
 
     def transform(self, X: object) -> Matrix:
         """Scale the rows."""
@@ -142,6 +136,7 @@ class RowNormalizer(RowStep):
         return Bounds(-length, length, row_norm)
 
 
+@dataclass(eq=False, repr=False)
 class PublicScaler(RowStep):
     """Map each column from public bounds to [-1, 1]; entries beyond them are clipped.
 
@@ -173,15 +168,9 @@ class PublicScaler(RowStep):
            [ 1. , -1. ]])
     """
 
-    def __init__(
-        self,
-        feature_bound: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None,
-        center: bool = False,
-        on_missing: str = "refuse",
-    ) -> None:
-        self.feature_bound = feature_bound
-        self.center = center
-        self.on_missing = on_missing
+    feature_bound: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None
+    center: bool = False
+    on_missing: str = "refuse"
 
     def transform(self, X: object) -> Matrix:
         """Clip, shift and scale the columns."""
@@ -273,3 +262,60 @@ def _side_by_side(step: ColumnTransformer) -> Bounds | None:
 
 def _none(columns: object) -> bool:
     return isinstance(columns, Sequence) and not isinstance(columns, str) and len(columns) == 0
+
+
+# ------------------------------------------------------------------------------------------------ bounds
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """Entries lie in ``[lower, upper]`` and rows within l2 norm `row_norm`.
+
+    Rows that do not are clipped to these bounds when they are read. `declared` is what a dictionary says about the
+    columns, right behind its encoder.
+
+    Examples
+    --------
+    >>> Bounds.read((0, 2), None, 4).row_norm
+    4.0
+    """
+
+    lower: float | Vector
+    upper: float | Vector
+    row_norm: float
+    declared: ColumnBounds | None = None
+
+    @classmethod
+    def read(cls, feature_bound: object, row_norm: object, n_features: int) -> Bounds:
+        """From the arguments of a user; refuses if neither is given."""
+        return cls(*read_bounds(feature_bound, row_norm, n_features))
+
+    @property
+    def feature_bound(self) -> tuple[float | Vector, float | Vector]:
+        """As an estimator takes it."""
+        return self.lower, self.upper
+
+    @property
+    def plain(self) -> bool:
+        """Whether a dictionary says nothing but bounds: no curve and no group."""
+        known = self.declared
+        return known is None or not (known.groups or any(one.shape not in (None, "line") for one in known.numbers))
+
+    def output_bounds(self) -> ColumnBounds | None:
+        """What a dictionary says about the columns; None without a dictionary."""
+        return self.declared
+
+    def largest(self, n_features: int) -> Vector:
+        """Largest absolute entry of each column."""
+        return np.asarray(np.maximum(np.abs(self.lower), np.abs(self.upper)) * np.ones(n_features))
+
+    def facts(self, n_rows: int, n_features: int, sparse: bool) -> Facts:
+        """Facts of rows without targets, shift or intercept."""
+        return Facts(
+            n_rows=n_rows,
+            n_features=n_features,
+            lower=self.lower,
+            upper=self.upper,
+            row_norm=self.row_norm,
+            sparse=sparse,
+        )

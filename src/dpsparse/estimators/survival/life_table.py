@@ -15,7 +15,7 @@ import numpy as np
 
 from ...core import Ask, Noise, Plan
 from ...core.facts import Facts, Target, Vector
-from ...fitting.terms import read_column
+from ...fitting.targets import read_column
 from ...queries.kinds import CellCounts, Cells, Oracle
 from ...rows import Records
 

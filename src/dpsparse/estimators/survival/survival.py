@@ -11,35 +11,37 @@ with the rest of the budget.
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...accounting import Cost, PlanCost, PricedPlan, price
+from ...accounting import Cost, PricedPlan, price
 from ...core import Adjacency, Budget, DataError, MissingValueError, Noise, Statement, checks
+from ...core.codec import FormError
 from ...core.facts import Vector
 from ...core.mechanisms import Randomness
 from ...core.public_draws import repeatable
-from ...fitting import Seed, check_noise_kind, plan_fit, public_rows, stated_budget, warn_if_seeded
-from ...fitting.drawn import Drawn
+from ...fitting import noise_of_sums, plan_fit, public_rows, stated_budget, warn_if_seeded
 from ...fitting.session import PaidBy, session
-from ...fitting.statement import MADE_ROWS, charged_to, complete_step, draft_step, refusals, state_pipeline
+from ...fitting.statement import MADE_ROWS, charged_to, not_covered, state_pipeline
 from ...io.scikit import BaseEstimator, check_is_fitted
-from ...ledger import Ledger, LedgerArgument, check_ledger
+from ...ledger import LedgerArgument, check_ledger
 from ...oracles import Resume
-from ...queries.losses import Squared, Survival
-from ...recipes import Recipe
-from ...rows import Records, refuse_missing
-from ...rows.records import AT_FIT, CHOICES
+from ...queries.losses import Survival
+from ...rows import Records
+from ...rows.records import AT_FIT
 from ...rows.row_bounds import RowBounds
+from ..arguments import ModelArguments
 from ..classifier import SparseClassifier
 from ..display import StatementMixin
-from ..input_checks import read_source, refuse_fit_arguments
+from ..input_checks import read_source, refuse_fit_arguments, unless_refused
+from ..model_file import ModelContent, model_content, model_of, sealed_form
 from ..regressor import SparseRegressor
 from ..steps.plan import budgets_of, promise
+from ..steps.priced import asking
 from .life_table import LifeTable, Spells, ask_life_table, life_table_facts, life_table_plan, life_table_rows
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from ...rows.shapes import Basis
     from ..score.card import ScoreCard
     from ..shape_functions import ShapeFunction
+
 
 #: Part of the budget that the life table takes, on the scale of zCDP.
 TABLE_SHARE = 0.08
@@ -64,7 +67,16 @@ RUNNING = ("memory_limit", "random_state", "verbose")
 ONE_ROW = "each person has one row, and time, event and entry belong to that person"
 
 
-class SparseSurvival(StatementMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class SurvivalArguments(ModelArguments):
+    """Arguments of a survival model, as its constructor takes them; documented there."""
+
+    _: KW_ONLY
+    horizon: float | None = None
+    intervals: int = 20
+
+
+class SparseSurvival(StatementMixin, SurvivalArguments, BaseEstimator):  # type: ignore[misc]
     """Sparse proportional hazards under differential privacy, for times to an event that may be censored.
 
     One row for each person: covariates that change with time, several rows of a person, are not
@@ -119,63 +131,6 @@ memory_limit, random_state, verbose
     n_features_in_: int
     model_: SparseRegressor
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        *,
-        horizon: float | None = None,
-        intervals: int = 20,
-        budget: Budget | None = None,
-        sparsity: int | None = None,
-        row_norm: float | None = None,
-        feature_bound: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None,
-        feature_center: ArrayLike | None = None,
-        recipe: str | Recipe = "auto",
-        penalty: str = "l2",
-        alpha: float = 0.0,
-        l1_ratio: float = 0.5,
-        box: float | None = None,
-        adjacency: str = "replace-one",
-        n_rows: int | None = None,
-        noise: str = "lattice",
-        ledger: Ledger | str | None = None,
-        dataset: str | None = None,
-        label: str | None = None,
-        run_id: str | None = None,
-        resume: str | PathLike[str] | None = None,
-        on_missing: str = "refuse",
-        memory_limit: str | int | None = None,
-        random_state: Seed = None,
-        verbose: bool = False,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.horizon = horizon
-        self.intervals = intervals
-        self.budget = budget
-        self.sparsity = sparsity
-        self.row_norm = row_norm
-        self.feature_bound = feature_bound
-        self.feature_center = feature_center
-        self.recipe = recipe
-        self.penalty = penalty
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.box = box
-        self.adjacency = adjacency
-        self.n_rows = n_rows
-        self.noise = noise
-        self.ledger = ledger
-        self.dataset = dataset
-        self.label = label
-        self.run_id = run_id
-        self.resume = resume
-        self.on_missing = on_missing
-        self.memory_limit = memory_limit
-        self.random_state = random_state
-        self.verbose = verbose
-
     # ---------------------------------------------------------------------------------------------- fitting
 
     def fit(
@@ -205,10 +160,9 @@ memory_limit, random_state, verbose
         if source.spread is not None:
             raise DataError("survival is not fitted on a cluster yet. Bring the rows to one machine.")
         spells = Spells.read(time, event, entry, source.shape[0], float(times[-1]))
-        if checks.one_of(self.on_missing, "on_missing", CHOICES) == "refuse":
-            refuse_missing(source, np.zeros(0))
-            if spells.missing():
-                raise MissingValueError(_REFUSAL)
+        unless_refused(self.on_missing, source)
+        if self.on_missing == "refuse" and spells.missing():
+            raise MissingValueError(_REFUSAL)
         n_rows = public_rows(self.n_rows, adjacency, source.shape[0])
         resume = Resume.of(self.resume, self.dataset, self.run_id)
         with repeatable(None if resume is None else resume.public_seed):
@@ -221,22 +175,23 @@ memory_limit, random_state, verbose
         bill, delta, (table, rest) = self._priced(n_rows, X, entries=entries)
         randomness = Randomness(self.random_state)
         warn_if_seeded(randomness, "fit", stacklevel=4)
-        named = {"label": "survival", "delta": delta, "randomness": randomness}
-        with session(self, bill=bill, **named, nested=True, resume=resume) as opened:  # type: ignore[arg-type]
+        paying = session(
+            self, bill=bill, label="survival", delta=delta, randomness=randomness, nested=True, resume=resume
+        )
+        with paying as opened:
             self.baseline_, first = self._life_table(spells, times, table, delta, n_rows)
             model = self._model(rest, delta, self.baseline_.total)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # about seeds and noise: said before anything was paid
                 model.set_params(on_missing="empty").fit(X, spells.targets(self.baseline_))
         how = f"{'Gaussian' if bill.mu() < np.inf else 'zCDP'} composition of life table and fit"
-        whole = state_pipeline(
-            (first, model.statement_), epsilon=bill.epsilon(delta), delta=delta, accountant=how, bill=bill, free=()
-        )
+        parts = first, model.statement_
+        whole = state_pipeline(parts, bill.epsilon(delta), how, bill, delta=delta, free=())
         encoded = Records.of(X).unread is not None  # by a dictionary, so that nobody made numbers of cells before
         said = (
             *(a for a in whole.assumptions if not (encoded and a == MADE_ROWS)),
             ONE_ROW,
-            *refusals(self.on_missing),
+            *not_covered(self.on_missing),
         )
         name = f"survival: a life table of {times.size - 1} intervals, then {model.statement_.recipe}"
         whole = replace(whole, assumptions=said, recipe=name)
@@ -263,13 +218,14 @@ memory_limit, random_state, verbose
     def _priced(self, n_rows: int, X: object, *, entries: bool) -> tuple[Cost, float, tuple[PricedPlan, Budget]]:
         """The bill of both parts, the delta at which epsilon is stated, the priced life table, and the fit's budget."""
         whole, delta = stated_budget(self.budget, self.epsilon, self.delta, self.adjacency, n_rows)
-        exact = check_noise_kind(self.noise, self.random_state) == "exact"
-        noise = Noise.DISCRETE_GAUSSIAN if exact else Noise.GAUSSIAN
+        noise = noise_of_sums(self.noise, self.random_state)
         shares = {"life table": TABLE_SHARE, "fit": 1 - TABLE_SHARE}
-        bill = promise(whole, gaussian=not exact and whole.rho is None)  # discrete noise is not proven to be mu-GDP
+        bill = promise(
+            whole, gaussian=noise is Noise.GAUSSIAN and whole.rho is None
+        )  # discrete noise is not proven to be mu-GDP
         budgets = budgets_of(bill, shares)
         model = self._model(budgets["fit"], delta, 1.0)
-        request, source, _ = model.read_silently(X, np.zeros(Records.of(X).shape[0]))
+        request, source, _ = model.read_rows(X, np.zeros(Records.of(X).shape[0]), silently=True)
         prepared = plan_fit(request, request.shape(*source.shape, sparse=source.sparse))
         if prepared.bill is None or prepared.plan.local:
             raise ValueError("survival needs a recipe with a curator and a proven price. Use recipe='auto'.")
@@ -285,16 +241,12 @@ memory_limit, random_state, verbose
     ) -> tuple[LifeTable, Statement]:
         """The life table and its statement; paid for by the session around it."""
         entries = spells.entry is not None
-        randomness = Randomness(self.random_state)
-        draft = draft_step(priced, delta, "life table", n_rows, "empty", secure=randomness.secure)
         rows, events = life_table_rows(spells, times)
-        facts, payer = life_table_facts(n_rows, times, entries=entries), PaidBy(None, None)
-        with (
-            session(payer, bill=PlanCost.of(priced), label="life table", delta=delta, randomness=randomness) as opened,
-            opened.open(rows, events, facts, Squared(), priced) as oracle,
-        ):
-            found = ask_life_table(oracle, times, entries=entries)
-        said = complete_step(draft, Drawn(oracle.receipts, priced), opened.payment, n_rows)
+        facts, randomness = life_table_facts(n_rows, times, entries=entries), Randomness(self.random_state)
+        unpaid = PaidBy(None, None)
+        with asking(unpaid, priced, delta, "life table", rows, events, facts, "empty", randomness) as step:
+            found = ask_life_table(step.oracle, times, entries=entries)
+        said = step.statement(n_rows)
         return found, replace(said, asks=tuple(replace(ask, name=f"life table: {ask.name}") for ask in said.asks))
 
     # ---------------------------------------------------------------------------------------------- after fitting
@@ -351,12 +303,9 @@ memory_limit, random_state, verbose
         check_is_fitted(self, "coef_")
         return plot_survival(self, X, where)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the model and its statement to a JSON file (no pickle); read it back with `dpsparse.load`."""
-        from .survival_file import save_survival
-
-        check_is_fitted(self, "coef_")
-        save_survival(self, path)
+    def stored(self) -> object:
+        """What a file holds."""
+        return survival_content(self)
 
     @property
     def basis_(self) -> Basis | None:
@@ -413,3 +362,53 @@ def _refuse_rows_of_time(given: dict[str, object]) -> None:
                 f"{name} belongs to several rows of one person, for covariates that change with time. SparseSurvival "
                 "takes one row for each person: covariates at entry, time, event and entry."
             )
+
+
+# ------------------------------------------------------------------------------------------------ files
+
+FORMAT, VERSION = "dpsparse-survival", 1
+
+
+def _check(content: SurvivalContent) -> SurvivalContent:
+    increases = content.times.ndim == 1 and content.times.size >= 3 and bool(np.all(np.diff(content.times) > 0))
+    if not increases or content.times[0] != 0 or content.hazard.shape != (content.times.size - 1,):
+        raise FormError("the life table is not as it was saved.")
+    if not np.all(content.hazard > 0) or content.model.class_ != "SparseRegressor":
+        raise FormError("the life table or the model is not as it was saved.")
+    return content
+
+
+@sealed_form(FORMAT, VERSION, made=_check)
+@dataclass(frozen=True, eq=False)
+class SurvivalContent:
+    """All that the file of a fitted survival model holds: its life table, and the model of the hazard ratios."""
+
+    times: Vector
+    hazard: Vector
+    epsilon: float
+    model: ModelContent
+    statement: Statement
+
+
+def survival_content(model: SparseSurvival) -> SurvivalContent:
+    """All that a file of a fitted survival model holds."""
+    table = model.baseline_
+    linear = model.model_
+    if "dictionary_" in vars(model):
+        linear.dictionary_ = model.dictionary_
+    return SurvivalContent(table.times, table.hazard, float(model.epsilon), model_content(linear), model.statement_)
+
+
+def survival_of(content: SurvivalContent) -> SparseSurvival:
+    """The survival model of a content."""
+    linear = model_of(content.model)
+    assert isinstance(linear, SparseRegressor)
+    horizon, intervals = float(content.times[-1]), int(content.hazard.size)
+    given = {name: getattr(linear, name) for name in (*SHARED, "on_missing")}
+    made = SparseSurvival(content.epsilon, linear.delta, horizon=horizon, intervals=intervals, **given)
+    made.baseline_ = LifeTable(content.times, content.hazard)
+    made.n_features_in_ = linear.n_features_in_
+    for name in ("feature_names_in_", "dictionary_"):
+        if name in vars(linear):
+            setattr(made, name, vars(linear)[name])
+    return made._keep(linear, content.statement)

@@ -10,12 +10,13 @@ from functools import lru_cache
 from scipy.special import gammaincinv
 
 from ...algorithms.constants import PLANNER
+from ...algorithms.engine import ReleasesConstant
 from ...core.budget import Budget
 from ...core.facts import Facts
 from ...core.plain import Printed
-from ...core.plan import Plan
 from ...core.printable import count_of
-from ...fitting import FitPlan, Shape, per_model, resolve
+from ...fitting import FitPlan, Shape
+from ...fitting.prepare import per_model, resolve
 from ...recipes import DualAveraging, SelectPolish, Tables
 from .assumptions import Assumptions, coefficients, counts, uniform_scale
 from .formulas import Case, beyond_hope, both_odds, calibration, intercept_noise, part
@@ -119,14 +120,16 @@ class Forecast:
         if epsilon is not None:
             budget = Budget.approx(epsilon, self.prepared.delta, str(budget.relation))
         recipe, facts, models = self.prepared.recipe, self.prepared.facts, self.prepared.models
-        if n_rows is not None or epsilon is not None:
+        planned = n_rows is None and epsilon is None
+        if not planned:
             shape = shape if n_rows is None else replace(shape, n_rows=n_rows)
             recipe, _, facts, _, models = resolve(replace(request, budget=budget), shape)
         if not isinstance(recipe, SelectPolish | DualAveraging | Tables) or not facts.target.direct:
             return None
         own = per_model(budget, models)
         raced = isinstance(recipe, Tables) and recipe.races(facts, own)
-        alone = asks_constant_only(recipe.solver(facts, own).plan(facts, own))
+        solver = self.prepared.solver if planned else recipe.solver(facts, own)
+        alone = isinstance(solver, ReleasesConstant) and solver.releases_constant(facts)
         # one model of K classes errs about as K models would that share its budget: its noise is in K margins
         budget = per_model(budget, shape.models)
         double = 2 / budget.kappa
@@ -262,21 +265,27 @@ class Forecast:
                 "dual_averaging, with squared, Huber or logistic "
                 "loss."
             )
+        why = self.hopeless(case, epsilon)
+        if why:
+            return "hopeless", why
+        rows = f"{count_of(case.n_rows, 'row')} at {_budget(self.budget, epsilon)}"
+        word = "useful" if self._useful(case) else "borderline"
+        return word, self._condition(case, rows, useful=word == "useful")
+
+    def hopeless(self, case: Case, epsilon: float | None = None) -> str:
+        """Why a fit should be no better than a constant, whatever the signal; empty where it may be."""
+        if not case.constant_only and self._ratios(case, self._signals[2])[0] < PLANNER.hopeless:
+            return ""
         rows = f"{count_of(case.n_rows, 'row')} at {_budget(self.budget, epsilon)}"
         if case.constant_only:
             return (
-                "hopeless",
                 f"Noise hides the signal: nothing can be asked about {case.n_features} features with {rows}, "
-                "so that only a constant would be released.",
+                "so that only a constant would be released."
             )
-        if self._ratios(case, self._signals[2])[0] >= PLANNER.hopeless:
-            return (
-                "hopeless",
-                f"Noise hides the signal: with {rows} and {case.n_features} features, four of five "
-                "fits should be no better than a constant.",
-            )
-        word = "useful" if self._useful(case) else "borderline"
-        return word, self._condition(case, rows, useful=word == "useful")
+        return (
+            f"Noise hides the signal: with {rows} and {case.n_features} features, four of five "
+            "fits should be no better than a constant."
+        )
 
     def _condition(self, case: Case, rows: str, *, useful: bool) -> str:
         """Which signal a useful fit takes, in a sentence; and what a declared one leads to."""
@@ -360,11 +369,6 @@ def _first(reached: Callable[[float], bool], low: float, high: float, precision:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if reached(middle) else (middle, high)
     return high
-
-
-def asks_constant_only(plan: Plan) -> bool:
-    """Whether a plan asks for nothing but the constant that a fit starts from."""
-    return [ask.name for ask in plan.asks] == ["start"] and not plan.branches and not plan.parts
 
 
 def _explain(case: Case, signal: float, *, least: bool = False) -> str:

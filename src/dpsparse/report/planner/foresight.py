@@ -29,8 +29,9 @@ def hopeless(prepared: FitPlan, shape: Shape) -> str:
             f"Noise hides the signal: with {rows} and {columns} only the constant is released, and all of the "
             "budget is spent on it."
         )
-    verdict, why = Forecast.of(prepared, shape).verdict()
-    return why if verdict == "hopeless" else ""
+    forecast = Forecast.of(prepared, shape)
+    case = forecast.case()
+    return "" if case is None else forecast.hopeless(case)
 
 
 def warn_if_hopeless(prepared: FitPlan, shape: Shape, stacklevel: int = 3) -> tuple[str, ...]:

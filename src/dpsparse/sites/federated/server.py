@@ -21,7 +21,7 @@ from ...estimators.input_checks import refuse_named_unit
 from ...estimators.linear import SparseLinear
 from ...fitting import FitPlan, FitRequest, Seed, Shape, default_delta, models_of, plan_fit
 from ...fitting.shapes import refuse_shapes
-from ...fitting.terms import refuse_class_weight
+from ...fitting.targets import refuse_class_weight
 from ...oracles.client_updates import ClientUpdates, changes_plan
 from ...oracles.noise_info import PricedNoise
 from ...queries.kinds import Gradient

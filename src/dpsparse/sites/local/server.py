@@ -24,7 +24,7 @@ from ...fitting import Shape, plan_fit, rescaled_rows
 from ...fitting.drawn import Drawn
 from ...fitting.shapes import refuse_shapes
 from ...fitting.statement import DEVICES, complete, draft_fit
-from ...fitting.terms import refuse_class_weight
+from ...fitting.targets import refuse_class_weight
 from ...oracles import Gate
 from ...oracles.local import LocalNoise, Randomiser
 from ...queries.kinds import Gradient, Oracle, Query, RandomizedLabels
