@@ -50,7 +50,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from ..core.adjacency import Adjacency
-from ..core.curves import gaussian_mu
+from ..core.curves import gaussian_mu, largest
 from ..core.plan import RandomTurns
 from .pairs import Array, Pair, dominating_pairs
 from .views import NOTHING, ComposedLoss, Parted, TiltedLoss
@@ -493,8 +493,4 @@ def _first_guess(turns: tuple[LossCounts, ...], epsilon: float, delta: float, re
             logs.append(2 * math.log(q) + math.log(_mean(count)) + bracket)
         return float(np.logaddexp.reduce(logs))
 
-    low, high = -40.0, 25.0
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (middle, high) if log_square(middle) < goal else (low, middle)
-    return low
+    return largest(lambda log_rate: log_square(log_rate) < goal, -40.0, 25.0, steps=40)
