@@ -379,7 +379,7 @@ class MinimiserSpec:
 
     @property
     def unit(self) -> float:
-        """Value of one step of the lattice."""
+        """Width of the lattice that values are rounded to: the sensitivity over `units`."""
         return self.sensitivity / self.units
 
     @property
