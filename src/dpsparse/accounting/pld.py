@@ -214,8 +214,7 @@ class Composition:
         step = width / (points - 4)
         grids = [(tuple(LossGrid.of(pair, step, self.cut) for pair in pairs), count) for pairs, count in self.groups]
         first = math.floor(start / step)
-        log_upper = sum(_log_power(sum(g.log_moment(tail_tilt) for g in turn), count) for turn, count in grids)
-        carried = math.exp(min(0.0, log_upper - tail_tilt * step * (first + points)))
+        carried = math.exp(min(0.0, _log_moment(grids, tail_tilt) - tail_tilt * step * (first + points)))
         infinite = sum(_mean(count) * g.infinite for turn, count in grids for g in turn) + carried
         reach = float(ndtri(self.cut)) if tilt > 0 else 0.0
         return _view(grids, points, first, infinite, tilt, probability_errors(reach))
