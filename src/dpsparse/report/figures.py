@@ -123,7 +123,7 @@ def save(drawn: Figure, path: str | os.PathLike[str]) -> None:
 
 
 def _frames(count: int, size: tuple[float, float], below: float = 0.0) -> tuple[Figure, list[Axes]]:
-    """A figure of `count` frames, at most `ACROSS` beside each other, and their axes; further frames of it are hidden."""
+    """A figure of `count` frames, at most `ACROSS` beside each other, and their axes; further ones are hidden."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
