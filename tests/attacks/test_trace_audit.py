@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dpsparse import SparseRegressor, audit, recipes
+from dpsparse.audit import responses
 from dpsparse.queries import gradient as gradient_module
 from dpsparse.queries import scores as scores_module
 from dpsparse.queries.sensitivity import Sensitivity
@@ -53,8 +54,6 @@ def test_control_half_of_the_sensitivity_is_caught(monkeypatch):
 
 
 def test_control_half_of_the_range_of_scores_is_caught(monkeypatch):
-    from dpsparse.audit import responses
-
     ordinary = scores_module.score_sensitivity
     monkeypatch.setattr(responses, "score_sensitivity", lambda *arguments: ordinary(*arguments) / 2)
     with pytest.raises(audit.LawBroken, match="Select moved"):
@@ -71,3 +70,14 @@ def test_control_entries_twice_as_large_as_stated_are_caught(monkeypatch):
     monkeypatch.setattr(gradient_module, "gradient_reach", smaller)
     with pytest.raises(audit.LawBroken, match="moved"):
         trace("peel")
+
+
+@pytest.mark.parametrize(("wrong", "far"), [(lambda own: 2 * own, r"\d"), (lambda own: own + own.sum(axis=0), "inf")])
+def test_control_a_report_that_is_too_long_or_depends_on_others_is_caught(monkeypatch, wrong, far):
+    """Of the local model: what a person would randomise is doubled, or holds the rows of the others."""
+    model = SparseRegressor(epsilon=2.0, feature_bound=1.0, target_bound=1.0, recipe=recipes.LDPIHT(steps=2))
+    assert audit.sensitivity_trace(model, X, Y).largest <= 1.0
+    ordinary = responses.contributions
+    monkeypatch.setattr(responses, "contributions", lambda *given: list(wrong(np.vstack(list(ordinary(*given))))))
+    with pytest.raises(audit.LawBroken, match=f"Gradient moved {far}"):
+        audit.sensitivity_trace(model, X, Y)

@@ -9,12 +9,16 @@ import pytest
 
 from dpsparse import SparseClassifier, SparseRegressor, audit, recipes
 from dpsparse.audit.canaries import plan_attacks
+from dpsparse.audit.responses import SyntheticWorld, respond
 from dpsparse.audit.subject import subject_of
 from dpsparse.core import Ask, Noise, Plan
 from dpsparse.core.facts import Clip, Facts, Target
+from dpsparse.core.mechanisms import Randomness
 from dpsparse.core.mechanisms.local import PrivUnit
-from dpsparse.oracles import central, gate
+from dpsparse.oracles import RecordingOracle, central, gate, make_oracle
 from dpsparse.queries import gradient as gradient_module
+from dpsparse.queries.kinds import Select
+from dpsparse.rows.hosts import MemoryHost
 
 RUNS = 500
 
@@ -104,6 +108,30 @@ def test_canaries_are_found_for_every_ask_of_every_recipe(name, task):
         reach = one.here.moved(one.there)
         assert reach > 0.1, one.ask.name
         assert reach <= 1 + 1e-9, one.ask.name
+
+
+@pytest.mark.parametrize("recipe", [recipes.DPIGHT(mechanism="peel", steps=3), recipes.DPFrankWolfe(steps=3)])
+def test_a_selection_is_seen_by_the_scores_that_its_oracle_chooses_by(recipe):
+    """With next to no noise an oracle chooses the candidate with the largest score that an attack computes.
+
+    Models of later turns are not zero: scores of a step from there are no multiple of the sum.
+    """
+    model = SparseRegressor(recipe=recipe, sparsity=2, feature_bound=1.0, target_bound=1.0)
+    subject = subject_of(model, epsilon=1e7, delta=1e-5)
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (subject.facts.n_rows, subject.facts.n_features))
+    host = MemoryHost(X, np.clip(X[:, 0] - 0.7 * X[:, 1], -1, 1), subject.facts)
+    recorded = RecordingOracle(make_oracle(host, subject.loss, subject.priced, Randomness(0)))
+    subject.solver.run(recorded)
+    world, seen = SyntheticWorld(host, subject.loss, subject.priced), 0
+    for question, (_, _, chosen) in zip(recorded.questions, recorded.tape, strict=True):
+        if isinstance(question, Select):
+            scores = respond(question, world, Noise.GUMBEL).values
+            left = np.arange(scores.size + (0 if question.excluded is None else len(question.excluded)))
+            left = left if question.excluded is None else np.delete(left, question.excluded)
+            assert left[np.argmax(scores)] == np.ravel(chosen)[0]
+            seen += 1
+    assert seen > 1
 
 
 @dataclass(frozen=True)

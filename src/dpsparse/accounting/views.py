@@ -133,7 +133,7 @@ class ComposedLoss:
         return self.part(self.plain)
 
     def delta(self, epsilon: float) -> float:
-        """Hockey-stick divergence."""
+        """Delta at `epsilon`: the smallest that the views give; the tilted one where rounding spoils the plain one."""
         found = self.plain.delta(epsilon)
         if self.plain.rounding(epsilon) > SMALL * found and epsilon >= 0:
             found = min(found, self.tilted.delta(epsilon))

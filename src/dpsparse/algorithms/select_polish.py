@@ -232,6 +232,7 @@ class _Run:
     # ---------------------------------------------------------------------------------------------- intercept
 
     def _start(self) -> None:
+        """Ask for the constant: the log-odds of the classes, or the median of numbers."""
         if self.schedule.classes:
             self.b, noise = self.queries.log_odds()
             p = 1 / (1 + math.exp(-self.b))

@@ -180,7 +180,7 @@ def student(design: Vector, labels: Vector, sparsity: int, free: int, steps: int
 
 
 def _largest_eigenvalue(design: Vector) -> float:
-    """Of design' design, by power iterations from a fixed start, and a little more."""
+    """The largest eigenvalue of design' design by power iterations from a fixed start, times 1.1 to be above it."""
     v = np.ones(design.shape[1]) + np.arange(design.shape[1]) / max(design.shape[1], 1)
     size = 0.0
     for _ in range(30):

@@ -282,7 +282,7 @@ class Ask:
 
 
 def _check_parts(plan: Plan) -> None:
-    """Parts ask, and nothing beside them; their rows are dealt once."""
+    """Refuse a plan whose parts are not two, have parts themselves, or come with other queries or without coins."""
     if bool(plan.parts) is not (plan.coins is not None):
         raise PrivacyError("a plan in parts says by which coins rows are dealt to them, and no other plan does.")
     if plan.parts and (len(plan.parts) != 2 or plan.asks or plan.branches):  # coins have two sides

@@ -48,7 +48,7 @@ class GuardedOracle(Oracle):
 
     @property
     def plan(self) -> Plan:  # type: ignore[override]
-        """What may be asked from here on."""
+        """What may be asked from here on: a copy, so that changing it changes nothing."""
         now = self.__inner.plan
         if self.__plans is None or self.__plans[0] is not now:
             self.__plans = now, copy.deepcopy(now)

@@ -123,7 +123,7 @@ def save(drawn: Figure, path: str | os.PathLike[str]) -> None:
 
 
 def _frames(count: int, size: tuple[float, float], below: float = 0.0) -> tuple[Figure, list[Axes]]:
-    """A figure of so many frames, at most `ACROSS` beside each other, and its axes; the last of a row may be empty."""
+    """A figure of `count` frames, at most `ACROSS` beside each other, and their axes; further ones are hidden."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -156,21 +156,30 @@ def error_panels(
     """
     found = []
     for data in dict.fromkeys(cell.data for cell in sorted(results.errors)):
-        here = {cell.method for cell in results.errors if cell.data == data}
         lines = []
-        for method in [name for name in (methods or sorted(here)) if name in here]:
+        for method in _methods(results, data, methods):
             epsilons = sorted({c.epsilon for c in results.errors if (c.data, c.method) == (data, method)})
             at = {e: results.best_at(data, method, e, by or metric) if method.endswith(GRID) else 0.0 for e in epsilons}
-            values = {e: mean_and_error(results.values(data, method, e, metric, at[e]).values()) for e in epsilons}
-            values = {e: pair for e, pair in values.items() if math.isfinite(pair[0])}
-            if math.inf in values:
-                lines.append(Line(method, (), (values[math.inf][0],), level=True))
-            elif values:
-                errors = tuple(pair[1] if math.isfinite(pair[1]) else 0.0 for pair in values.values())
-                lines.append(Line(method, tuple(values), tuple(pair[0] for pair in values.values()), errors))
+            lines += _means(method, {e: results.values(data, method, e, metric, at[e]) for e in epsilons})
         if lines:
             found.append(Panel(data, "epsilon", metric, tuple(lines), log_y=log_y))
     return found
+
+
+def _methods(results: Results, data: str, methods: Sequence[str] | None) -> list[str]:
+    """Those of the methods, in their order, that were run on some data; all of them where none are named."""
+    here = {cell.method for cell in results.errors if cell.data == data}
+    return [name for name in (methods or sorted(here)) if name in here]
+
+
+def _means(label: str, runs: Mapping[float, Mapping[int, float]]) -> list[Line]:
+    """Means by place with their standard errors: one line, level where the place is infinite; none without numbers."""
+    means = {place: mean_and_error(values.values()) for place, values in runs.items()}
+    known = {place: pair for place, pair in means.items() if math.isfinite(pair[0])}
+    if math.inf in known:
+        return [Line(label, (), (known[math.inf][0],), level=True)]
+    errors = tuple(error if math.isfinite(error) else 0.0 for _, error in known.values())
+    return [Line(label, tuple(known), tuple(mean for mean, _ in known.values()), errors)] if known else []
 
 
 def support_recovery(results: Results, *, methods: Sequence[str] | None = None, by: str = "relative error") -> Figure:
@@ -195,15 +204,10 @@ def objective_curves(
     )
     panels = []
     for data, epsilon in sorted({(cell.data, cell.epsilon) for cell in results.errors if cell.epsilon < math.inf}):
-        here = {cell.method for cell in results.errors if cell.data == data}
         lines = []
-        for method in [name for name in (methods or sorted(here)) if name in here]:
+        for method in _methods(results, data, methods):
             at = results.best_at(data, method, epsilon, what) if method.endswith(GRID) else 0.0
-            values = {_place(n): mean_and_error(results.values(data, method, epsilon, n, at).values()) for n in names}
-            values = {place: pair for place, pair in values.items() if math.isfinite(pair[0])}
-            if values:
-                errors = tuple(pair[1] if math.isfinite(pair[1]) else 0.0 for pair in values.values())
-                lines.append(Line(method, tuple(values), tuple(pair[0] for pair in values.values()), errors))
+            lines += _means(method, {_place(name): results.values(data, method, epsilon, name, at) for name in names})
         if lines:
             panels.append(Panel(f"{data}, epsilon {epsilon:g}", x, what, tuple(lines), log_x=True, log_y=log_y))
     return figure(panels)

@@ -119,8 +119,8 @@ CONFIRM = {
     "elsewhere.",
     "Trust models": "Each of these assumptions is true; the people who ran the fit were allowed to see the records.",
     "Side channels": "Times, memory use and logs of the fit stay confidential.",
-    "Data collection exposure": "Collecting, storing and linking the records was lawful, and no more was collected than "
-    "was needed.",
+    "Data collection exposure": "Collecting, storing and linking the records was lawful, and no more was collected "
+    "than was needed.",
 }
 
 
