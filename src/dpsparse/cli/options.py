@@ -181,7 +181,9 @@ def parameters_in(section: str) -> dict[str, tuple[str, str]]:
 
 def _parameters(owner: Callable[..., None], hints: dict[str, Any]) -> Iterator[click.Parameter]:
     """The parameters of a function, or the fields of a dataclass, as click takes them."""
-    _, about = documented(owner.__doc__ or "")
+    about: dict[str, tuple[str, str]] = {}
+    for each in reversed(getattr(owner, "__mro__", (owner,))):  # a dataclass may add to those of another
+        about |= documented(each.__doc__ or "")[1]
     for name, parameter in inspect.signature(owner).parameters.items():
         if is_dataclass(hints[name]):
             yield from _parameters(hints[name], get_type_hints(hints[name], include_extras=True))
