@@ -22,15 +22,13 @@ KINDS = ("number", "category", "boolean", "date")
 #: Kinds with bounds.
 SCALED = ("number", "date")
 MATCHES = ("ignore case", "exact")
-#: Rules of reading, and the kinds whose cells they are for; `missing` is for all.
-RULES = {
-    "shape": "number",
-    "format": "date",
-    "decimal": "number",
-    "thousands": "number",
-    "below": "number",
-    "above": "number",
-    "match": "category",
+#: Fields that not every column has, and the kinds whose columns have them; `missing` is for all.
+FIELDS = {
+    **dict.fromkeys(("shape", "decimal", "thousands", "below", "above"), ("number",)),
+    **dict.fromkeys(("categories", "match"), ("category",)),
+    "format": ("date",),
+    "bounds": SCALED,
+    "reference": ("category", "number"),
 }
 #: A level for the indicator of a gap, in names and where coefficients are shown.
 GAP_LEVEL = "is missing"
@@ -259,16 +257,19 @@ class Column:
             return
         if self.role == "target" and self.kind == "date":
             yield "a date cannot be the target. Use a number, such as days since a public date."
-        wrong = [*self._bound_problems(used), *self._category_problems(used), *self._rule_problems()]
+        foreign = [
+            f"the field {name} belongs to the kind {' or '.join(kinds)}, but the kind is {self.kind!r}. Leave it out."
+            for name, kinds in FIELDS.items()
+            if getattr(self, name) is not None and self.kind not in kinds
+        ]
+        known = {"number": self._bound_problems, "date": self._bound_problems, "category": self._category_problems}
+        own = known[self.kind](used) if self.kind in known else ()
+        wrong = [*foreign, *own, *(() if foreign else self._rule_problems())]
         yield from wrong
         if not wrong and self.fill is not None:
             yield from self._fill_problems()
 
     def _bound_problems(self, used: bool) -> Iterator[str]:
-        if not self.scaled:
-            if self.bounds is not None:
-                yield f"bounds belong to numbers and dates, but the kind is {self.kind!r}. Leave them out."
-            return
         form = "[lowest, highest]" if self.kind == "number" else "[first, last] such as [2015-01-01, 2025-12-31]"
         if self.bounds is None:
             if used:
@@ -288,12 +289,6 @@ class Column:
             yield f"bounds are too close to each other, got {format_value(self.bounds)}. Use another unit or origin."
 
     def _category_problems(self, used: bool) -> Iterator[str]:
-        if self.kind != "category":
-            if self.categories is not None:
-                yield f"categories belong to the kind category, but the kind is {self.kind!r}. Leave them out."
-            if self.reference is not None and self.kind != "number":
-                yield f"reference belongs to categories and numbers, but the kind is {self.kind!r}. Leave it out."
-            return
         if self.categories is None:
             if used:
                 yield "categories are missing. List the labels that can occur, from a codebook and not from the data."
@@ -325,10 +320,6 @@ class Column:
 
     def _rule_problems(self) -> Iterator[str]:
         """What is wrong with the rules by which its cells are read."""
-        for name, kind in RULES.items():
-            if getattr(self, name) is not None and self.kind != kind:
-                yield f"{name} belongs to the kind {kind}, but the kind is {self.kind!r}. Leave it out."
-                return
         if self.format is not None and not self.formats:
             yield "format must be text such as DD.MM.YYYY, or a list of such texts."
         for form in self.formats:
