@@ -209,7 +209,7 @@ _KNOWN = {Path: click.Path(path_type=Path)}
 
 
 def _settings(hint: Any) -> dict[str, Any]:
-    """What click is told of a type, and further names that it gives to an option."""
+    """The settings of click for a type, and further names that an option of it has."""
     if get_origin(hint) is Annotated:
         kind, *extra = get_args(hint)
         names = [each for each in extra if isinstance(each, str)]
