@@ -159,7 +159,7 @@ class Column:
     @property
     def limits(self) -> tuple[float, float]:
         """Bounds as numbers; those of a date are days since 1970-01-01."""
-        lower, upper = map(self.value, listed(self.bounds))
+        lower, upper = map(self.value, entries_of(self.bounds))
         return lower, upper
 
     @property
@@ -171,7 +171,7 @@ class Column:
     @property
     def labels(self) -> tuple[str, ...]:
         """Its categories; none for other kinds."""
-        return listed(self.categories)
+        return entries_of(self.categories)
 
     @property
     def compared_with(self) -> str | None:
@@ -181,12 +181,12 @@ class Column:
     @property
     def formats(self) -> tuple[str, ...]:
         """How its dates are written; none: ISO 8601."""
-        return listed(self.format)
+        return entries_of(self.format)
 
     @property
     def codes(self) -> tuple[str, ...]:
         """Codes that mean missing, beside the words that always do."""
-        return listed(self.missing)
+        return entries_of(self.missing)
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -275,7 +275,7 @@ class Column:
             if used:
                 yield f"bounds are missing. Give {form} from a codebook or physical limits, not from the data."
             return
-        if len(listed(self.bounds)) != 2 or None in listed(self.bounds):
+        if len(entries_of(self.bounds)) != 2 or None in entries_of(self.bounds):
             yield f"bounds must be {form}."
             return
         lower, upper = self.limits
@@ -331,7 +331,7 @@ class Column:
                 )
         if self.group is not None and not (isinstance(self.group, str) and self.group.isprintable()):
             yield f"group must be text, got {self.group!r}."
-        if self.reference is not None and self.kind == "number" and listed(self.bounds):
+        if self.reference is not None and self.kind == "number" and entries_of(self.bounds):
             lower, upper = self.limits
             if not lower <= self.value(self.reference) <= upper:
                 yield f"reference must lie within the bounds {format_value(self.bounds)}, got {self.reference!r}."
@@ -349,7 +349,7 @@ class Column:
                 yield f"{name} must be {either(known)}, got {given!r}.{suggestion(given, known)}"
         if self.thousands is not None and self.thousands == (self.decimal or "."):
             yield f"thousands and decimal are both {self.thousands!r}. Declare the other one, too."
-        if self.below == "half" and listed(self.bounds) and self.limits[0] < 0:
+        if self.below == "half" and entries_of(self.bounds) and self.limits[0] < 0:
             yield (
                 "below: half is for quantities that are never negative, but the lower bound is. Write limit or missing."
             )
@@ -378,13 +378,13 @@ class Column:
         elif self.kind == "category":
             if self.fill not in self.labels:
                 yield f"fill must be one of the categories, got {self.fill!r}.{suggestion(self.fill, self.labels)}"
-        elif listed(self.bounds):
+        elif entries_of(self.bounds):
             lower, upper = self.limits
             if not lower <= self.value(self.fill) <= upper:
                 yield f"fill must lie within the bounds {format_value(self.bounds)}, got {self.fill!r}."
 
 
-def listed(value: object) -> tuple[Any, ...]:
+def entries_of(value: object) -> tuple[Any, ...]:
     """The entries of a list; none for what is no list."""
     return value if isinstance(value, tuple) else ()
 
@@ -451,7 +451,7 @@ def plain(value: object) -> Plain:
 
 def format_value(bounds: object) -> str:
     """Bounds as messages show them."""
-    return "[" + ", ".join(str(plain(end)) for end in listed(bounds)) + "]"
+    return "[" + ", ".join(str(plain(end)) for end in entries_of(bounds)) + "]"
 
 
 def either(words: Sequence[str]) -> str:
