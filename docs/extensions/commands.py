@@ -15,8 +15,10 @@ def every(command: click.Command = main, path: str = "dpsparse") -> Iterator[tup
     """Commands and their words, depth first."""
     yield path, command
     if isinstance(command, click.Group):
-        for name in command.commands:
-            yield from every(command.commands[name], f"{path} {name}")
+        for name in command.list_commands(click.Context(command)):
+            below = command.get_command(click.Context(command), name)
+            assert below is not None
+            yield from every(below, f"{path} {name}")
 
 
 def _plain(text: str) -> str:

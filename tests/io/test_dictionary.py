@@ -79,9 +79,9 @@ def test_check_tells_everything_at_once_one_line_each():
         "column 'site': fill must be one of the categories, got 'nroth'. Did you mean 'north'?",
         "column 'visit': bounds must be [first, last]",
         "column 'height': fill must lie within the bounds [50, 250], got 300.0.",
-        "column 'smoker': bounds belong to numbers and dates",
+        "column 'smoker': the field bounds belongs to the kind number or date",
         "got 'featur'. Did you mean 'feature'?",
-        "column 'a': categories belong to the kind category",
+        "column 'a': the field categories belongs to the kind category",
         "column 'b': gap_is_feature must be true or false",
         "column 'c': kind is missing.",
         "column 'y1': a date cannot be the target.",
@@ -160,7 +160,7 @@ def test_only_regular_files_of_limited_size_are_read(tmp_path, monkeypatch):
         Dictionary.read(tmp_path / "folder.yaml")
     CODEBOOK.write(tmp_path / "d.yaml")
     monkeypatch.setattr("dpsparse.io.dictionary.formats.MOST_BYTES", 100)
-    with pytest.raises(DictionaryError, match="too large"):
+    with pytest.raises(DictionaryError, match="at most 100 are read"):
         Dictionary.read(tmp_path / "d.yaml")
     (tmp_path / "e.yaml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(DictionaryError, match="UTF-8"):

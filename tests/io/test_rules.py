@@ -273,9 +273,18 @@ def test_a_bar_in_a_code_is_kept_by_yaml_and_refused_by_csv(tmp_path):
         (dates("%b %Y"), "format '%b %Y' is not understood"),
         (dates("%d %Y"), "format '%d %Y' is not understood"),
         (dates("%Y %y"), "format '%Y %y' is not understood"),
-        (number(format="DD.MM.YYYY"), "format belongs to the kind date, but the kind is 'number'. Leave it out."),
-        (labels("a", decimal=","), "decimal belongs to the kind number, but the kind is 'category'. Leave it out."),
-        (number(match="exact"), "match belongs to the kind category, but the kind is 'number'. Leave it out."),
+        (
+            number(format="DD.MM.YYYY"),
+            "the field format belongs to the kind date, but the kind is 'number'. Leave it out.",
+        ),
+        (
+            labels("a", decimal=","),
+            "the field decimal belongs to the kind number, but the kind is 'category'. Leave it out.",
+        ),
+        (
+            number(match="exact"),
+            "the field match belongs to the kind category, but the kind is 'number'. Leave it out.",
+        ),
         (number(decimal=";"), "decimal must be . or ,, got ';'."),
         (number(thousands="."), "thousands and decimal are both '.'. Declare the other one, too."),
         (number(decimal=",", thousands=","), "thousands and decimal are both ','."),

@@ -156,8 +156,9 @@ def parse(arguments: list[str]) -> None:
     command: click.Command = main
     rest = list(arguments)
     while isinstance(command, click.Group):
-        assert {*rest[:1]} & {*command.commands}, f"there is no command {rest[:1]}"
-        command = command.commands[rest.pop(0)]
+        context = click.Context(command)
+        assert {*rest[:1]} & {*command.list_commands(context)}, f"there is no command {rest[:1]}"
+        command = command.get_command(context, rest.pop(0))
     known = {name for p in command.params if isinstance(p, click.Option) for name in (*p.opts, *p.secondary_opts)}
     given = {word.partition("=")[0] for word in rest if word.startswith("--") or re.fullmatch(r"-[a-z]", word)}
     assert given <= known, f"{command.name} has no {sorted(given - known)}"

@@ -91,6 +91,31 @@ class BesideOptions:
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class RowOptions(FormOptions):
+    """Which rows are read, and where they stay.
+
+    Parameters
+    ----------
+    columns
+        Columns of CSV and Parquet files that are features. Default: all but the target.
+    n_features
+        Public number of features; required for svmlight files.
+    memory_limit
+        How much memory the fit may take, such as 2GB: rows that do not fit stay on the disk. Default: rows are
+        in memory.
+    cluster
+        Where rows are read and stay: tcp://host:8786 or local:4 of Dask; spark://host:7077, spark:local[4], or
+        spark inside spark-submit.
+    """
+
+    target: str | None = None
+    columns: Names | None = None
+    n_features: int | None = None
+    memory_limit: str | None = None
+    cluster: str | None = None
+
+
 @command(
     usual="target dictionary task classes epsilon sparsity row-norm feature-bound target-bound intervals ledger "
     "dataset out json"
@@ -98,20 +123,15 @@ class BesideOptions:
 def fit(
     data: Path,
     *,
-    target: str | None = None,
+    read: RowOptions,
     beside: BesideOptions,
     dictionary: Path | None = None,
     model: ModelOptions,
-    columns: Names | None = None,
     path: Path | None = None,
     unit: str | None = None,
     unit_name: str | None = None,
     n_rows: int | None = None,
-    n_features: int | None = None,
     payment: PaymentOptions,
-    memory_limit: str | None = None,
-    cluster: str | None = None,
-    form: FormOptions,
     seed: int | None = None,
     out: Path = Path("model.json"),
     json_: bool = False,
@@ -139,8 +159,6 @@ def fit(
 
     Parameters
     ----------
-    columns
-        Columns of CSV and Parquet files that are features. Default: all but the target.
     path
         Write the released iterates to this npz file.
     unit
@@ -148,14 +166,6 @@ def fit(
         id. A dictionary may name it: role unit.
     unit_name
         With --unit or a dictionary's: the word for what has one id, such as patient. Default: person.
-    n_features
-        Public number of features; required for svmlight files.
-    memory_limit
-        How much memory the fit may take, such as 2GB: rows that do not fit stay on the disk. Default: rows are
-        in memory.
-    cluster
-        Where rows are read and stay: tcp://host:8786 or local:4 of Dask; spark://host:7077, spark:local[4], or
-        spark inside spark-submit.
     seed
         For tests only: a fit with a seed is NOT private.
     out
@@ -169,15 +179,12 @@ def fit(
         return
     payment = payment.named("fit")
     options, described = model.described(dictionary)
-    if cluster is not None and described is not None:
+    if read.cluster is not None and described is not None:
         if model.check_cells:
             raise Refusal("cells are not counted where rows stand on a cluster. Leave --check-cells out, or --cluster.")
         options = replace(options, check_cells=None)
     ids = unit_column_of(unit, unit_name, described)
-    table, columns_beside = DataFile(data, form), beside.columns(described, options)
-    rows = _Rows(
-        table, options, target, described, columns, n_features, form, columns_beside, ids, cluster, memory_limit
-    )
+    rows = _Rows(DataFile(data, read), options, read, described, beside.columns(described, options), ids)
     rows.refuse()
     if path is not None:
         check_file(path, option="--path", inputs=inputs)
@@ -186,7 +193,7 @@ def fit(
         random_state=seed,
         keep_path=path is not None,
         n_rows=n_rows,
-        memory_limit=memory_limit,
+        memory_limit=read.memory_limit,
         **payment.arguments,
     )
     if ids is not None:
@@ -210,34 +217,29 @@ class _Rows:
 
     data: DataFile
     model: ModelOptions
-    target: str | None
+    read: RowOptions
     dictionary: Dictionary | None
-    columns: list[str] | None
-    n_features: int | None
-    form: FormOptions
     beside: tuple[Column, ...]
     unit: str | None
-    cluster: str | None
-    memory_limit: str | None
 
     def refuse(self) -> None:
         """Refuse options that contradict each other, before anything is read."""
         self._refuse_beside()
-        if self.memory_limit is not None:
+        if self.read.memory_limit is not None:
             from ..core import checks
 
-            checks.memory(self.memory_limit, "--memory-limit")
-        if self.dictionary is not None and self.target is not None:
+            checks.memory(self.read.memory_limit, "--memory-limit")
+        if self.dictionary is not None and self.read.target is not None:
             raise Refusal("the dictionary names the target. Leave --target out.")
-        if self.dictionary is not None and self.columns is not None:
+        if self.dictionary is not None and self.read.columns is not None:
             raise Refusal("the dictionary says which columns are features. Leave --columns out.")
-        if any(given is not None for given in self.form.samples.values()) and not self.data.has_samples:
+        if any(given is not None for given in self.read.samples.values()) and not self.data.has_samples:
             raise Refusal("--covariates and --fill belong to .bed, .pgen and .h5ad files. Leave them out.")
-        if self.cluster is not None and self.form.csv != CsvOptions().csv:
+        if self.read.cluster is not None and self.read.csv != CsvOptions().csv:
             raise Refusal("--delimiter and --encoding are for files that are read here. Leave --cluster out, or them.")
         if self.dictionary is None:
             self._refuse_undescribed()
-        if self.unit is not None and self.cluster is not None:
+        if self.unit is not None and self.read.cluster is not None:
             raise Refusal("units are not sorted on a cluster yet. Leave --cluster out, or --unit.")
         if self.unit is not None and self.model.survival:
             raise Refusal("survival takes one row for each person. Leave --unit out, or give its column the role id.")
@@ -246,7 +248,7 @@ class _Rows:
         """Refuse weights, offsets and survival where rows do not come to memory from one table."""
         if self.model.survival and not {"time", "event"} <= {column.role for column in self.beside}:
             raise Refusal("survival needs the columns of time and event. Name them with --time and --event.")
-        if self.beside and (self.cluster is not None or self.data.stays_in_files(self.memory_limit)):
+        if self.beside and (self.read.cluster is not None or self.data.stays_in_files(self.read.memory_limit)):
             raise Refusal(
                 "weights, offsets, exposures and survival are read from one table in memory. Leave --cluster and "
                 "--memory-limit out, and name one file."
@@ -270,35 +272,36 @@ class _Rows:
         if not self.data.named:
             raise Refusal("--unit names a column of one CSV or Parquet file.")
         names = self.data.header(self.unit)
-        if self.unit == self.target or self.unit in (self.columns or ()):
+        if self.unit == self.read.target or self.unit in (self.read.columns or ()):
             raise Refusal("the column of ids is no feature and no target. Leave it out of --columns and --target.")
-        return replace(self, columns=self.columns or [name for name in names if name not in (self.unit, self.target)])
+        columns = self.read.columns or [name for name in names if name not in (self.unit, self.read.target)]
+        return replace(self, read=replace(self.read, columns=columns))
 
     def fit(self, model: SparseLinear, visible: bool) -> None:
         """Fit on these rows, where they are."""
-        data, target, dictionary = replace(self.data, visible=visible), self.target, self.dictionary
+        data, target, dictionary = replace(self.data, visible=visible), self.read.target, self.dictionary
         classes = None
         if self.model.classes is not None and dictionary is None:
             classes = _declared(self.model.classes)
             model.set_params(classes=classes)
-        form: dict[str, Any] = {"n_features": self.n_features, "zero_based": self.form.zero_based}
-        in_files = data.stays_in_files(self.memory_limit, target) and self.unit is None
+        form: dict[str, Any] = {"n_features": self.read.n_features, "zero_based": self.read.zero_based}
+        in_files = data.stays_in_files(self.read.memory_limit, target) and self.unit is None
         ids = None if self.unit is None else data.ids(self.unit)
-        if self.cluster is not None:
+        if self.read.cluster is not None:
             if dictionary is None:
                 data.need_target(target)
-                form |= {"target": target, "columns": self.columns, "classes": classes}
+                form |= {"target": target, "columns": self.read.columns, "classes": classes}
             else:
                 form = {"dictionary": dictionary}
-            with data.on_cluster(self.cluster, **form) as spread:
+            with data.on_cluster(self.read.cluster, **form) as spread:
                 run_fit(model, spread, None, None, visible)
         elif not self.beside and dictionary is None and in_files:
-            if self.columns is not None:
+            if self.read.columns is not None:
                 raise Refusal("all columns of rows that stay in files are read. Leave --columns or --memory-limit out.")
             data.need_target(target)
-            rows = data.open(target=target, classes=classes, **form, **self.form.samples)
+            rows = data.open(target=target, classes=classes, **form, **self.read.samples)
             run_fit(model, rows, None, None, visible)
-        elif not self.beside and dictionary is not None and self.memory_limit is not None:
+        elif not self.beside and dictionary is not None and self.read.memory_limit is not None:
             run_fit(model, data.encoded_to_scratch(dictionary), None, None, visible, ids)
         else:
             given = data.beside(self.beside)
@@ -310,17 +313,17 @@ class _Rows:
         """Features and targets in memory, without the columns beside them."""
         if self.dictionary is not None:
             return data.encoded(self.dictionary, target=not self.model.survival)
-        names = self.columns
+        names = self.read.columns
         if self.beside:
-            taken = {self.target, *(column.name for column in self.beside)}
+            taken = {self.read.target, *(column.name for column in self.beside)}
             names = [name for name in names or data.header() if name not in taken]
         if self.model.survival:
-            if self.target is not None:
+            if self.read.target is not None:
                 raise Refusal("survival has a time and an event in the place of a target. Leave --target out.")
             return data.read(columns=names)
         labels, texts = self.model.task == "classification", self.model.classes is not None
-        form = {"zero_based": self.form.zero_based, "labels": labels, "text_labels": texts, "columns": names}
-        return data.read_with_target(self.target, self.n_features, **form)
+        form = {"zero_based": self.read.zero_based, "labels": labels, "text_labels": texts, "columns": names}
+        return data.read_with_target(self.read.target, self.read.n_features, **form)
 
 
 def _keep_dictionary(model: SparseLinear, dictionary: Dictionary) -> None:

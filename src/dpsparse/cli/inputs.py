@@ -65,10 +65,6 @@ class FormOptions(CsvOptions):
 
     Parameters
     ----------
-    delimiter
-        What separates the cells of a CSV file: ';', '|' or tab. Default: ','.
-    encoding
-        Encoding of a CSV file, such as cp1252. Default: utf-8.
     covariates
         PLINK: a table with a column IID. AnnData: columns of obs, separated by commas.
     fill

@@ -181,7 +181,9 @@ def parameters_in(section: str) -> dict[str, tuple[str, str]]:
 
 def _parameters(owner: Callable[..., None], hints: dict[str, Any]) -> Iterator[click.Parameter]:
     """The parameters of a function, or the fields of a dataclass, as click takes them."""
-    _, about = documented(owner.__doc__ or "")
+    about: dict[str, tuple[str, str]] = {}
+    for each in reversed(getattr(owner, "__mro__", (owner,))):  # a dataclass may add to those of another
+        about |= documented(each.__doc__ or "")[1]
     for name, parameter in inspect.signature(owner).parameters.items():
         if is_dataclass(hints[name]):
             yield from _parameters(hints[name], get_type_hints(hints[name], include_extras=True))
@@ -207,7 +209,7 @@ _KNOWN = {Path: click.Path(path_type=Path)}
 
 
 def _settings(hint: Any) -> dict[str, Any]:
-    """What click is told of a type, and further names that it gives to an option."""
+    """The settings of click for a type, and further names that an option of it has."""
     if get_origin(hint) is Annotated:
         kind, *extra = get_args(hint)
         names = [each for each in extra if isinstance(each, str)]

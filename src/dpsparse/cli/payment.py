@@ -60,7 +60,7 @@ class PaymentOptions:
         names = ("ledger", "dataset", "label", "run_id")
         return {name: getattr(self, name) for name in names} | {"resume": self.resume_dir}
 
-    def _book(self) -> Ledger | None:
+    def _charged(self) -> Ledger | None:
         """The ledger that is charged, which is not opened; None where no ledger is."""
         from .. import Ledger
         from ..ledger.address import has_default
@@ -70,12 +70,12 @@ class PaymentOptions:
 
     def files(self) -> list[Path]:
         """The file of the ledger that is charged; none where a database is, or no ledger."""
-        book = self._book()
+        book = self._charged()
         return [] if book is None or book.file is None else [book.file]
 
     def check_charge(self) -> None:
         """Refuse a ledger that cannot be charged, before a file is read."""
-        book = self._book()
+        book = self._charged()
         if (book is None) is not (self.dataset is None):
             raise Refusal("--ledger and --dataset belong together. Give both, or neither.")
         if book is not None and self.dataset is not None:

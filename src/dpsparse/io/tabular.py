@@ -262,8 +262,8 @@ def text_in(path: Path, *columns: str) -> DataError:
     names, several = ", ".join(map(repr, columns)), len(columns) > 1
     were, are, them = ("columns {} were", "are", "them") if several else ("column {} was", "is", "it")
     return DataError(
-        f"{path}: {were.format(names)} expected to hold numbers, but {are} declared as something else. Leave {them} out, "
-        "or describe the columns in a data dictionary (dpsparse dictionary new)."
+        f"{path}: {were.format(names)} expected to hold numbers, but {are} declared as something else. Leave {them} "
+        "out, or describe the columns in a data dictionary (dpsparse dictionary new)."
     )
 
 

@@ -59,7 +59,7 @@ class Base:
 
 
 @dataclass
-class Table(MutableMapping[Key, Value]):
+class CheckpointTable(MutableMapping[Key, Value]):
     """A mapping with what was changed since a checkpoint, of which it reads only what is asked for."""
 
     name: str
@@ -67,11 +67,11 @@ class Table(MutableMapping[Key, Value]):
     base: Base | None = None
     changed: dict[Key, Value | None] = field(default_factory=dict)
 
-    def copy(self) -> Table[Key, Value]:
+    def copy(self) -> CheckpointTable[Key, Value]:
         """Another one that can go on by itself."""
         return replace(self, changed=dict(self.changed))
 
-    def on(self, base: Base) -> Table[Key, Value]:
+    def on(self, base: Base) -> CheckpointTable[Key, Value]:
         """The same, of which everything stands in a checkpoint."""
         return replace(self, base=base, changed={})
 

@@ -28,7 +28,7 @@ from ..core.checks import ROW
 from ..core.codec import Record, canonical_json, form, write
 from ..core.errors import BudgetError, LedgerError, LedgerTamperedError
 from .chain import NOTHING, SEE, Chain, Event
-from .checkpoint import EVERY, Base, Table, checkpoint_path, read_checkpoint, write_checkpoint
+from .checkpoint import EVERY, Base, CheckpointTable, checkpoint_path, read_checkpoint, write_checkpoint
 
 #: `State.further` counts no further than this.
 MANY = 10**6
@@ -261,9 +261,11 @@ class Replay:
     hash: str = NOTHING
     states: dict[str, State] = field(default_factory=dict)
     ends: dict[str, int] = field(default_factory=dict)
-    entries: Table[int, Taken] = field(default_factory=lambda: Table("entries", Taken.restored))
-    runs: Table[tuple[str, str], int] = field(default_factory=lambda: Table("runs", int))
-    bills: Table[tuple[str, str], SameBill] = field(default_factory=lambda: Table("bills", lambda row: SameBill(*row)))
+    entries: CheckpointTable[int, Taken] = field(default_factory=lambda: CheckpointTable("entries", Taken.restored))
+    runs: CheckpointTable[tuple[str, str], int] = field(default_factory=lambda: CheckpointTable("runs", int))
+    bills: CheckpointTable[tuple[str, str], SameBill] = field(
+        default_factory=lambda: CheckpointTable("bills", lambda row: SameBill(*row))
+    )
 
     def copy(self) -> Replay:
         """Another one that can go on by itself."""

@@ -22,15 +22,13 @@ KINDS = ("number", "category", "boolean", "date")
 #: Kinds with bounds.
 SCALED = ("number", "date")
 MATCHES = ("ignore case", "exact")
-#: Rules of reading, and the kinds whose cells they are for; `missing` is for all.
-RULES = {
-    "shape": "number",
-    "format": "date",
-    "decimal": "number",
-    "thousands": "number",
-    "below": "number",
-    "above": "number",
-    "match": "category",
+#: Fields that not every column has, and the kinds whose columns have them; `missing` is for all.
+FIELDS = {
+    **dict.fromkeys(("shape", "decimal", "thousands", "below", "above"), ("number",)),
+    **dict.fromkeys(("categories", "match"), ("category",)),
+    "format": ("date",),
+    "bounds": SCALED,
+    "reference": ("category", "number"),
 }
 #: A level for the indicator of a gap, in names and where coefficients are shown.
 GAP_LEVEL = "is missing"
@@ -161,7 +159,7 @@ class Column:
     @property
     def limits(self) -> tuple[float, float]:
         """Bounds as numbers; those of a date are days since 1970-01-01."""
-        lower, upper = map(self.value, listed(self.bounds))
+        lower, upper = map(self.value, entries_of(self.bounds))
         return lower, upper
 
     @property
@@ -173,7 +171,7 @@ class Column:
     @property
     def labels(self) -> tuple[str, ...]:
         """Its categories; none for other kinds."""
-        return listed(self.categories)
+        return entries_of(self.categories)
 
     @property
     def compared_with(self) -> str | None:
@@ -183,12 +181,12 @@ class Column:
     @property
     def formats(self) -> tuple[str, ...]:
         """How its dates are written; none: ISO 8601."""
-        return listed(self.format)
+        return entries_of(self.format)
 
     @property
     def codes(self) -> tuple[str, ...]:
         """Codes that mean missing, beside the words that always do."""
-        return listed(self.missing)
+        return entries_of(self.missing)
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -259,22 +257,25 @@ class Column:
             return
         if self.role == "target" and self.kind == "date":
             yield "a date cannot be the target. Use a number, such as days since a public date."
-        wrong = [*self._bound_problems(used), *self._category_problems(used), *self._rule_problems()]
+        foreign = [
+            f"the field {name} belongs to the kind {' or '.join(kinds)}, but the kind is {self.kind!r}. Leave it out."
+            for name, kinds in FIELDS.items()
+            if getattr(self, name) is not None and self.kind not in kinds
+        ]
+        known = {"number": self._bound_problems, "date": self._bound_problems, "category": self._category_problems}
+        own = known[self.kind](used) if self.kind in known else ()
+        wrong = [*foreign, *own, *(() if foreign else self._rule_problems())]
         yield from wrong
         if not wrong and self.fill is not None:
             yield from self._fill_problems()
 
     def _bound_problems(self, used: bool) -> Iterator[str]:
-        if not self.scaled:
-            if self.bounds is not None:
-                yield f"bounds belong to numbers and dates, but the kind is {self.kind!r}. Leave them out."
-            return
         form = "[lowest, highest]" if self.kind == "number" else "[first, last] such as [2015-01-01, 2025-12-31]"
         if self.bounds is None:
             if used:
                 yield f"bounds are missing. Give {form} from a codebook or physical limits, not from the data."
             return
-        if len(listed(self.bounds)) != 2 or None in listed(self.bounds):
+        if len(entries_of(self.bounds)) != 2 or None in entries_of(self.bounds):
             yield f"bounds must be {form}."
             return
         lower, upper = self.limits
@@ -288,12 +289,6 @@ class Column:
             yield f"bounds are too close to each other, got {format_value(self.bounds)}. Use another unit or origin."
 
     def _category_problems(self, used: bool) -> Iterator[str]:
-        if self.kind != "category":
-            if self.categories is not None:
-                yield f"categories belong to the kind category, but the kind is {self.kind!r}. Leave them out."
-            if self.reference is not None and self.kind != "number":
-                yield f"reference belongs to categories and numbers, but the kind is {self.kind!r}. Leave it out."
-            return
         if self.categories is None:
             if used:
                 yield "categories are missing. List the labels that can occur, from a codebook and not from the data."
@@ -325,10 +320,6 @@ class Column:
 
     def _rule_problems(self) -> Iterator[str]:
         """What is wrong with the rules by which its cells are read."""
-        for name, kind in RULES.items():
-            if getattr(self, name) is not None and self.kind != kind:
-                yield f"{name} belongs to the kind {kind}, but the kind is {self.kind!r}. Leave it out."
-                return
         if self.format is not None and not self.formats:
             yield "format must be text such as DD.MM.YYYY, or a list of such texts."
         for form in self.formats:
@@ -340,7 +331,7 @@ class Column:
                 )
         if self.group is not None and not (isinstance(self.group, str) and self.group.isprintable()):
             yield f"group must be text, got {self.group!r}."
-        if self.reference is not None and self.kind == "number" and listed(self.bounds):
+        if self.reference is not None and self.kind == "number" and entries_of(self.bounds):
             lower, upper = self.limits
             if not lower <= self.value(self.reference) <= upper:
                 yield f"reference must lie within the bounds {format_value(self.bounds)}, got {self.reference!r}."
@@ -358,7 +349,7 @@ class Column:
                 yield f"{name} must be {either(known)}, got {given!r}.{suggestion(given, known)}"
         if self.thousands is not None and self.thousands == (self.decimal or "."):
             yield f"thousands and decimal are both {self.thousands!r}. Declare the other one, too."
-        if self.below == "half" and listed(self.bounds) and self.limits[0] < 0:
+        if self.below == "half" and entries_of(self.bounds) and self.limits[0] < 0:
             yield (
                 "below: half is for quantities that are never negative, but the lower bound is. Write limit or missing."
             )
@@ -387,13 +378,13 @@ class Column:
         elif self.kind == "category":
             if self.fill not in self.labels:
                 yield f"fill must be one of the categories, got {self.fill!r}.{suggestion(self.fill, self.labels)}"
-        elif listed(self.bounds):
+        elif entries_of(self.bounds):
             lower, upper = self.limits
             if not lower <= self.value(self.fill) <= upper:
                 yield f"fill must lie within the bounds {format_value(self.bounds)}, got {self.fill!r}."
 
 
-def listed(value: object) -> tuple[Any, ...]:
+def entries_of(value: object) -> tuple[Any, ...]:
     """The entries of a list; none for what is no list."""
     return value if isinstance(value, tuple) else ()
 
@@ -460,7 +451,7 @@ def plain(value: object) -> Plain:
 
 def format_value(bounds: object) -> str:
     """Bounds as messages show them."""
-    return "[" + ", ".join(str(plain(end)) for end in listed(bounds)) + "]"
+    return "[" + ", ".join(str(plain(end)) for end in entries_of(bounds)) + "]"
 
 
 def either(words: Sequence[str]) -> str:

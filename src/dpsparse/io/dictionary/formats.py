@@ -10,15 +10,13 @@ import csv
 import difflib
 import io
 import json
-import os
-import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from ...core.errors import DataError
-from ...core.private_files import PLAIN, known
+from ...core.regular_files import read_bytes
 
 Event = Any  # one of a YAML parser, which has no types
 Plain = str | int | float | bool | None | list["Plain"] | dict[str, "Plain"]
@@ -59,24 +57,14 @@ def read_plain(path: Path) -> Plain:
 def read_text(path: Path) -> str:
     """The text of a regular file of limited size."""
     try:
-        handle = os.open(path, os.O_RDONLY | PLAIN | known("O_NONBLOCK"))
+        return read_bytes(path, MOST_BYTES, "a dictionary").decode("utf-8-sig")
     except FileNotFoundError:
-        raise DictionaryError([f"{path} does not exist. Make one with dpsparse dictionary new."]) from None
-    except OSError as error:
-        raise DictionaryError([f"{path} could not be read: {(error.strerror or 'unknown reason').lower()}."]) from None
-    with os.fdopen(handle, "rb") if stat.S_ISREG(os.fstat(handle).st_mode) else _refuse(handle, path) as file:
-        content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise DictionaryError([f"{path} is larger than {MOST_BYTES // 1_000_000} MB, too large for a dictionary."])
-    try:
-        return content.decode("utf-8-sig")
+        problem = f"{path} does not exist. Make one with dpsparse dictionary new."
     except UnicodeDecodeError:
-        raise DictionaryError([f"{path} was expected to be text in UTF-8. Save it again so."]) from None
-
-
-def _refuse(handle: int, path: Path) -> io.BytesIO:
-    os.close(handle)
-    raise DictionaryError([f"{path} is not an ordinary file. Give a dictionary file."])
+        problem = f"{path} was expected to be text in UTF-8. Save it again so."
+    except DataError as error:
+        problem = str(error)
+    raise DictionaryError([problem])
 
 
 def _check_depth(value: Plain, left: int) -> None:
