@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,8 @@ from ..rows.file_records import ClusterRecords, FileRecords
 from ..rows.hosts.clusters import is_spread, open_cluster_rows
 from ..rows.records import CHOICES, Records, cell_numbers, refuse_missing, suppress_messages
 from ..rows.units import read_units
+
+Made = TypeVar("Made", bound=BaseEstimator)
 
 
 def open_rows_in_files(X: object, y: object, request: FitRequest) -> tuple[object, object]:
@@ -176,6 +178,14 @@ def _read_names(estimator: BaseEstimator, source: Records, *, reset: bool) -> No
         raise DataError(
             f"the files have {names.size} columns, but the model expects {estimator.n_features_in_} features."
         )
+
+
+def with_columns_of(made: Made, known: object, *more: str) -> Made:
+    """An estimator that knows the number and the names of columns as another one does, and `more` attributes."""
+    for name in ("n_features_in_", "feature_names_in_", *more):
+        if name in vars(known):
+            setattr(made, name, vars(known)[name])
+    return made
 
 
 def read_vector(estimator: BaseEstimator, y: object, rows: int) -> NDArray[np.generic]:
