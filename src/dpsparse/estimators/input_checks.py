@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,9 @@ from ..rows.file_records import ClusterRecords, FileRecords
 from ..rows.hosts.clusters import is_spread, open_cluster_rows
 from ..rows.records import CHOICES, Records, cell_numbers, refuse_missing, suppress_messages
 from ..rows.units import read_units
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 Made = TypeVar("Made", bound=BaseEstimator)
 
@@ -310,3 +313,13 @@ def refuse_fit_arguments(given: Mapping[str, object]) -> None:
         )
     if given:
         raise TypeError(f"fit takes X and y only, got {', '.join(sorted(given))}. Give options to the constructor.")
+
+
+def our_tags(tags: Tags, *, noisy: bool = True, allow_nan: bool = False) -> Tags:
+    """What scikit-learn is to know of an estimator or step: sparse rows are taken, and noise makes fits differ."""
+    tags.input_tags.sparse, tags.input_tags.allow_nan = True, allow_nan
+    tags.non_deterministic = noisy
+    for own in (tags.classifier_tags, tags.regressor_tags):
+        if own is not None:
+            own.poor_score = True  # on the few rows of its checks
+    return tags

@@ -37,7 +37,7 @@ from ...rows.row_bounds import RowBounds
 from ..arguments import ModelArguments
 from ..classifier import SparseClassifier
 from ..display import StatementMixin
-from ..input_checks import read_source, refuse_fit_arguments, unless_refused, with_columns_of
+from ..input_checks import our_tags, read_source, refuse_fit_arguments, unless_refused, with_columns_of
 from ..model_file import ModelContent, model_content, model_of, sealed_form
 from ..regressor import SparseRegressor
 from ..steps.plan import budgets_of, promise
@@ -327,10 +327,7 @@ memory_limit, random_state, verbose
         return self.model_.fitted_bounds
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.non_deterministic = True
-        return tags
+        return our_tags(super().__sklearn_tags__())
 
 
 def _classifier(model: SparseRegressor) -> SparseClassifier:
