@@ -9,7 +9,6 @@ from .request import (
     FitRequest,
     Seed,
     Shape,
-    check_noise_kind,
     default_delta,
     models_of,
     noise_of_sums,
@@ -17,18 +16,8 @@ from .request import (
     read_loss,
     stated_budget,
 )
-from .run import FitResult, coefficients_of
-from .session import (
-    Matrix,
-    Rows,
-    Session,
-    open_oracle,
-    rescaled_rows,
-    substituted,
-    warn_if_seeded,
-    with_oracles,
-    wrapped,
-)
+from .run import FitResult
+from .session import Matrix, Rows, Session, rescaled_rows, substituted, warn_if_seeded, with_oracles, wrapped
 from .targets import Targets, read_targets
 from .trial import trial_run
 from .user_recipes import refuse_rows_brought
@@ -43,13 +32,10 @@ __all__ = [
     "Session",
     "Shape",
     "Targets",
-    "check_noise_kind",
-    "coefficients_of",
     "default_delta",
     "fit",
     "models_of",
     "noise_of_sums",
-    "open_oracle",
     "plan_fit",
     "public_rows",
     "read_loss",
