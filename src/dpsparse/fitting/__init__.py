@@ -17,7 +17,17 @@ from .request import (
     stated_budget,
 )
 from .run import FitResult
-from .session import Matrix, Rows, Session, rescaled_rows, substituted, warn_if_seeded, with_oracles, wrapped
+from .session import (
+    Matrix,
+    Rows,
+    Session,
+    open_oracle,
+    rescaled_rows,
+    substituted,
+    warn_if_seeded,
+    with_oracles,
+    wrapped,
+)
 from .targets import Targets, read_targets
 from .trial import trial_run
 from .user_recipes import refuse_rows_brought
@@ -35,6 +45,7 @@ __all__ = [
     "default_delta",
     "fit",
     "models_of",
+    "open_oracle",
     "noise_of_sums",
     "plan_fit",
     "public_rows",
