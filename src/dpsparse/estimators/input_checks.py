@@ -102,8 +102,8 @@ def protected_unit(unit: str | None, units: object) -> str:
     word = unit_name(unit)
     if units is None and word != ROW:
         raise ValueError(
-            f"unit={word!r} protects all rows with the same id. Give their ids as units=ids, one for each row; or leave "
-            "unit=None."
+            f"unit={word!r} protects all rows with the same id. Give their ids as units=ids, one for each row; or "
+            "leave unit=None."
         )
     return PERSON if units is not None and word == ROW else word
 
