@@ -7,8 +7,7 @@ import pytest
 
 from dpsparse import Budget, Ledger, SparseClassifier, SparseRegressor
 from dpsparse.core import Adjacency, AssumptionError, BudgetError, PrivacyError
-from dpsparse.fitting import FitRequest, Shape, default_delta, public_rows, stated_budget
-from dpsparse.fitting.request import models_of
+from dpsparse.fitting import FitRequest, Shape, default_delta, models_of, public_rows, stated_budget
 from dpsparse.recipes import Auto
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.facts import Vector
-from ..fitting import FitRequest, FitResult, read_loss
+from ..fitting import FitRequest, FitResult
+from ..fitting.request import read_loss
 from ..io.scikit import RegressorMixin
 from ..queries.losses import mean_of
 from .arguments import explain_arguments

@@ -5,7 +5,7 @@ A request, what is prepared from it, how it is run, and what is stated about it.
 
 from .fit import fit
 from .prepare import FitPlan, plan_fit
-from .request import FitRequest, Seed, Shape, default_delta, noise_of_sums, public_rows, read_loss, stated_budget
+from .request import FitRequest, Seed, Shape, default_delta, models_of, noise_of_sums, public_rows, stated_budget
 from .run import FitResult
 from .session import Matrix, Rows, Session, open_oracle, rescaled_rows, warn_if_seeded, with_oracles, wrapped
 from .targets import Targets, read_targets
@@ -24,11 +24,11 @@ __all__ = [
     "Targets",
     "default_delta",
     "fit",
+    "models_of",
     "noise_of_sums",
     "open_oracle",
     "plan_fit",
     "public_rows",
-    "read_loss",
     "read_targets",
     "refuse_rows_brought",
     "rescaled_rows",

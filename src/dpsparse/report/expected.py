@@ -9,8 +9,7 @@ import numpy as np
 from ..algorithms.constants import PLANNER
 from ..core import Statement
 from ..estimators.linear import SparseLinear
-from ..fitting import Shape, plan_fit
-from ..fitting.request import models_of
+from ..fitting import Shape, models_of, plan_fit
 from .pictures import Axis, Line, plot
 from .planner.forecast import ErrorBand
 from .planner.summary import PlanSummary

@@ -19,8 +19,7 @@ from ...core.facts import Vector
 from ...core.mechanisms import Randomness
 from ...estimators.input_checks import refuse_named_unit
 from ...estimators.linear import SparseLinear
-from ...fitting import FitPlan, FitRequest, Seed, Shape, default_delta, plan_fit
-from ...fitting.request import models_of
+from ...fitting import FitPlan, FitRequest, Seed, Shape, default_delta, models_of, plan_fit
 from ...fitting.shapes import refuse_shapes
 from ...fitting.targets import refuse_class_weight
 from ...oracles.client_updates import ClientUpdates, changes_plan
