@@ -13,7 +13,8 @@ import dpsparse
 from dpsparse import Ledger, PrivateSearch, SparseClassifier, SparseRegressor, audit, recipes
 from dpsparse.core import DataError, PrivacyError, RunRepeatedError
 from dpsparse.estimators.intervals import INTERCEPT, Intervals
-from dpsparse.fitting import open_oracle, session, with_oracles
+from dpsparse.fitting import session, with_oracles
+from dpsparse.fitting.session import open_oracle
 from dpsparse.losses import Huber
 from dpsparse.rows.hosts import DiskHost
 

@@ -9,8 +9,9 @@ import pytest
 from dpsparse import Ledger, SparseClassifier, SparseRegressor, recipes
 from dpsparse.core import NonPrivateRandomnessWarning, PrivacyError
 from dpsparse.core.mechanisms import Randomness
-from dpsparse.fitting import Session, coefficients_of, fit, open_oracle, plan_fit, read_targets, with_oracles, wrapped
-from dpsparse.fitting.run import run
+from dpsparse.fitting import Session, fit, plan_fit, read_targets, with_oracles, wrapped
+from dpsparse.fitting.run import coefficients_of, run
+from dpsparse.fitting.session import open_oracle
 from dpsparse.fitting.statement import MADE_ROWS, draft_fit
 from dpsparse.ledger import Payment
 from dpsparse.oracles import RecordingOracle

@@ -6,6 +6,7 @@ import os
 import sys
 import tracemalloc
 from concurrent.futures import ProcessPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -341,9 +342,10 @@ def test_a_fit_tells_its_progress_in_turns_and_the_model_is_the_same(little_memo
     X, y = data()
     labels = (y > 0).astype(int)
     told = []
-    monkeypatch.setattr("dpsparse.fitting.session.no_progress", told.append)
+    bar = SimpleNamespace(start=lambda: None, advance=told.append, stop=lambda: None)
+    monkeypatch.setattr("dpsparse.fitting.progress.TerminalBar", lambda *_: bar)
     options = {"epsilon": 1.0, "feature_bound": 1.0, "recipe": "dp_sgd_ht", "sparsity": 3, "random_state": 0}
-    model = SparseClassifier(**options, memory_limit="40MB").fit(sp.csr_matrix(X), labels)
+    model = SparseClassifier(**options, memory_limit="40MB", verbose=True).fit(sp.csr_matrix(X), labels)
     assert told.count("reading rows") == 20
     expected = SparseClassifier(**options).fit(sp.csr_matrix(X), labels)
     assert model.coef_.tobytes() == expected.coef_.tobytes()

@@ -14,6 +14,7 @@ from scipy.special import expit, log_expit, log_softmax, logsumexp, softmax
 from ..fitting import FitRequest, FitResult
 from ..io.scikit import ClassifierMixin
 from .arguments import explain_arguments
+from .input_checks import our_tags
 from .linear import SparseLinear
 
 if TYPE_CHECKING:
@@ -162,8 +163,4 @@ weight_bound, offset_bound, memory_limit, random_state, verbose
         return np.asarray(each - logsumexp(each, axis=1, keepdims=True))
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.non_deterministic = True
-        tags.classifier_tags.poor_score = True
-        return tags
+        return our_tags(super().__sklearn_tags__())

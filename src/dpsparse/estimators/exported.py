@@ -20,7 +20,7 @@ from sklearn.preprocessing import LabelBinarizer
 
 from ..core.errors import PrivacyError
 from ..core.facts import Vector
-from ..fitting import read_loss
+from ..fitting.request import read_loss
 from ..io.dictionary import TableEncoder
 from ..io.onnx_steps import MISSING_PACKAGES, Node, OnnxStep, as_double, operators
 from ..queries.losses import KnownLink, Loss, Poisson, mean_of

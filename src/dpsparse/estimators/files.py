@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Fitted: TypeAlias = SparseLinear | PrivatePipeline | PrivateSearch | SparseSurvival
 
 
-def _reader(form: str) -> tuple[tuple[int, ...], type, Callable[[Any], Fitted]] | None:
+def _reader(form: str) -> tuple[tuple[int, ...], type, Callable[..., Fitted]] | None:
     """The versions of a format that are read, what a file holds, and what is made of it; None for other files.
 
     Each is imported when there is a file of it: pipelines and searches stand on scikit-learn.
@@ -85,7 +85,7 @@ def load(path: str | os.PathLike[str], *, edited: bool = False, largest: int = L
             "Update dpsparse."
         )
     try:
-        held: Any = read(kind, content, "the file")
+        held: object = read(kind, content, "the file")
         sealed = content.get("digest") == model_digest(content)
         if not (sealed or edited):
             raise ModelEditedError(

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,11 @@ from ..rows.file_records import ClusterRecords, FileRecords
 from ..rows.hosts.clusters import is_spread, open_cluster_rows
 from ..rows.records import CHOICES, Records, cell_numbers, refuse_missing, suppress_messages
 from ..rows.units import read_units
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+Made = TypeVar("Made", bound=BaseEstimator)
 
 
 def open_rows_in_files(X: object, y: object, request: FitRequest) -> tuple[object, object]:
@@ -97,7 +102,8 @@ def protected_unit(unit: str | None, units: object) -> str:
     word = unit_name(unit)
     if units is None and word != ROW:
         raise ValueError(
-            f"unit={word!r} protects all rows with the same id. Give their ids as units=ids, one for each row; or leave unit=None."
+            f"unit={word!r} protects all rows with the same id. Give their ids as units=ids, one for each row; or "
+            "leave unit=None."
         )
     return PERSON if units is not None and word == ROW else word
 
@@ -176,6 +182,14 @@ def _read_names(estimator: BaseEstimator, source: Records, *, reset: bool) -> No
         raise DataError(
             f"the files have {names.size} columns, but the model expects {estimator.n_features_in_} features."
         )
+
+
+def with_columns_of(made: Made, known: object, *more: str) -> Made:
+    """An estimator that knows the number and the names of columns as another one does, and `more` attributes."""
+    for name in ("n_features_in_", "feature_names_in_", *more):
+        if name in vars(known):
+            setattr(made, name, vars(known)[name])
+    return made
 
 
 def read_vector(estimator: BaseEstimator, y: object, rows: int) -> NDArray[np.generic]:
@@ -300,3 +314,13 @@ def refuse_fit_arguments(given: Mapping[str, object]) -> None:
         )
     if given:
         raise TypeError(f"fit takes X and y only, got {', '.join(sorted(given))}. Give options to the constructor.")
+
+
+def our_tags(tags: Tags, *, noisy: bool = True, allow_nan: bool = False) -> Tags:
+    """What scikit-learn is to know of an estimator or step: sparse rows are taken, and noise makes fits differ."""
+    tags.input_tags.sparse, tags.input_tags.allow_nan = True, allow_nan
+    tags.non_deterministic = noisy
+    for own in (tags.classifier_tags, tags.regressor_tags):
+        if own is not None:
+            own.poor_score = True  # on the few rows of its checks
+    return tags

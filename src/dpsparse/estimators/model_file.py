@@ -62,7 +62,7 @@ def model_content(model: SparseLinear) -> ModelContent:
     if not (np.all(np.isfinite(model.coef_)) and np.all(np.isfinite(model.intercept_))):
         raise DataError("the model has coefficients that are not finite, and a model file holds finite numbers only.")
     return ModelContent(
-        class_=cast(Any, type(model).__name__),
+        class_=cast('Literal["SparseClassifier", "SparseRegressor"]', type(model).__name__),
         params=_params(model),
         n_features_in=int(model.n_features_in_),
         feature_names_in=tuple(map(str, model.feature_names_in_)) if "feature_names_in_" in held else None,
@@ -225,7 +225,7 @@ class UnknownRecipe(PrivateRecipe):
 FORMAT, VERSIONS = "dpsparse-model", (1, 2)
 Kind = TypeVar("Kind")
 #: The fields of a stored file, by name.
-Content = dict[str, Any]
+Content = dict[str, Json]
 #: Coefficients beyond this many would fill the memory of a usual machine: 2^27 floats are one gigabyte.
 LARGEST_COEFFICIENTS = 2**27
 #: Terms of a curve at most, in a file.

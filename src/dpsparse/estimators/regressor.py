@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.facts import Vector
-from ..fitting import FitRequest, FitResult, read_loss
+from ..fitting import FitRequest, FitResult
+from ..fitting.request import read_loss
 from ..io.scikit import RegressorMixin
 from ..queries.losses import mean_of
 from .arguments import explain_arguments
+from .input_checks import our_tags
 from .linear import SparseLinear
 
 if TYPE_CHECKING:
@@ -232,8 +234,4 @@ class SparseRegressor(RegressorMixin, SparseLinear):  # type: ignore[misc]
         return found
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.non_deterministic = True
-        tags.regressor_tags.poor_score = True
-        return tags
+        return our_tags(super().__sklearn_tags__())

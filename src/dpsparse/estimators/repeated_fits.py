@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from ..core.curves import ORDERS, gaussian_epsilon, renyi_epsilon
 from ..core.errors import RepeatedFitWarning
-from ..fitting import FitPlan, Shape, substituted
+from ..fitting import FitPlan, Shape
+from ..fitting.session import substituted
 
 #: Folds of a cross-validation differ in size by a few rows.
 CLOSE_ROWS, CLOSE_PART = 2, 0.01

@@ -5,30 +5,9 @@ A request, what is prepared from it, how it is run, and what is stated about it.
 
 from .fit import fit
 from .prepare import FitPlan, plan_fit
-from .request import (
-    FitRequest,
-    Seed,
-    Shape,
-    check_noise_kind,
-    default_delta,
-    models_of,
-    noise_of_sums,
-    public_rows,
-    read_loss,
-    stated_budget,
-)
-from .run import FitResult, coefficients_of
-from .session import (
-    Matrix,
-    Rows,
-    Session,
-    open_oracle,
-    rescaled_rows,
-    substituted,
-    warn_if_seeded,
-    with_oracles,
-    wrapped,
-)
+from .request import FitRequest, Seed, Shape, default_delta, models_of, noise_of_sums, public_rows, stated_budget
+from .run import FitResult
+from .session import Matrix, Rows, Session, open_oracle, rescaled_rows, warn_if_seeded, with_oracles, wrapped
 from .targets import Targets, read_targets
 from .trial import trial_run
 from .user_recipes import refuse_rows_brought
@@ -43,8 +22,6 @@ __all__ = [
     "Session",
     "Shape",
     "Targets",
-    "check_noise_kind",
-    "coefficients_of",
     "default_delta",
     "fit",
     "models_of",
@@ -52,12 +29,10 @@ __all__ = [
     "open_oracle",
     "plan_fit",
     "public_rows",
-    "read_loss",
     "read_targets",
     "refuse_rows_brought",
     "rescaled_rows",
     "stated_budget",
-    "substituted",
     "trial_run",
     "warn_if_seeded",
     "with_oracles",

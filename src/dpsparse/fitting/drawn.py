@@ -76,12 +76,13 @@ class Drawn:
                 )
                 continue
             for ask in paid.plan.asks:
+                rate = ask.rate
                 for turn in range(ask.times):
                     strength = paid.cost(ask.name, turn).strength
                     if ask.noise is Noise.OBJECTIVE:
                         strength, finished = split(strength)
                         yield Receipt(finished_name(ask.name), Noise.GAUSSIAN, 1, 1.0, finished, 1.0)
-                    yield Receipt(ask.name, ask.noise, ask.draws, ask.rate, strength, 1.0, ask.offset)
+                    yield Receipt(ask.name, ask.noise, ask.draws, rate, strength, 1.0, ask.offset)
 
 
 def summaries_of(drawn: Iterable[Drawn]) -> tuple[AskSummary, ...]:

@@ -152,12 +152,9 @@ def _solve(
         raise PrivacyError(
             f"the solver left priced asks unused: {oracle.unused_turns}. A plan must ask for what it prices."
         )
-    drawn = _drawn(prepared, oracle, "" if inference is None else "first", ended=nothing)
+    paid, part = prepared.of_one_model or prepared.plan, "" if inference is None else "first"
+    drawn = Drawn(oracle.receipts, paid, oracle.choices, part, nothing)
     return _Solved(w, path, drawn, unread, clipped, pilot)
-
-
-def _drawn(prepared: FitPlan, oracle: Oracle, part: str, *, ended: bool = False) -> Drawn:
-    return Drawn(oracle.receipts, prepared.of_one_model or prepared.plan, oracle.choices, part, ended)
 
 
 def _split(inference: Inference, opened: Session, units: Units | None) -> DataSplit:
@@ -175,7 +172,9 @@ def _infer(
         return in_user_units(inference, None, None, shift), []
     with opener(inference.second, X, y, opened) as oracle:
         step = inference.intervals.run(oracle, pilot)
-    return in_user_units(inference, pilot, step, shift), [_drawn(inference.second, oracle, "second")]
+    paid = inference.second.of_one_model or inference.second.plan
+    drawn = Drawn(oracle.receipts, paid, oracle.choices, "second")
+    return in_user_units(inference, pilot, step, shift), [drawn]
 
 
 def _shift_and_height(prepared: FitPlan) -> tuple[Vector, float]:

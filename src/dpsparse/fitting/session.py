@@ -87,10 +87,6 @@ class PaidBy:
     run_id: str | None = None
 
 
-def no_progress(_: str) -> None:
-    """Take the place of a progress bar."""
-
-
 @dataclass(frozen=True, eq=False)
 class Session:
     """What is paid for, while it is being answered.
@@ -101,7 +97,7 @@ class Session:
         One for each payer; none at a site, whose rounds are paid for when their tasks come.
     randomness : Randomness
         Source of the noise.
-    progress : function of a name
+    progress : function of a name or None
         Called with the name of every query that is charged, which is public.
     tape : Tape or None
         Where released answers are kept before they are returned.
@@ -111,7 +107,7 @@ class Session:
 
     payments: tuple[Payment, ...]
     randomness: Randomness
-    progress: ProgressCallback = no_progress
+    progress: ProgressCallback | None = None
     tape: Tape | None = None
     bill: Cost | None = None
     _opened: list[PricedPlan | Plan] = field(default_factory=list, init=False)
@@ -134,7 +130,8 @@ class Session:
         """
         if self.payments:  # at a site, each round is paid for when its task comes
             self._check_paid(plan)
-        oracle = make_oracle(host, loss, plan, self.randomness, self, self.progress)
+        paying = self.payments[0] if len(self.payments) == 1 else self
+        oracle = make_oracle(host, loss, plan, self.randomness, paying, self.progress)
         return oracle if self.tape is None else self.tape.recorded(oracle, host, self.randomness, plan, loss, solver)
 
     def _check_paid(self, plan: PricedPlan | Plan) -> None:
@@ -227,8 +224,7 @@ def session(
             if bar is not None:
                 stack.callback(bar.stop)
                 bar.start()
-            progress = no_progress if bar is None else bar.advance
-            opened = Session(tuple(payments), randomness, progress, tape, bill)
+            opened = Session(tuple(payments), randomness, None if bar is None else bar.advance, tape, bill)
             if nested or any(payment.at_once for payment in payments):
                 opened.start()
             stack.enter_context(on_tape(tape) if nested else suppress_messages())
@@ -306,7 +302,7 @@ def open_host(source: Records, y: Vector, facts: Facts) -> MemoryHost | ClusterH
     return MemoryHost(source, y, facts) if source.spread is None else ClusterHost(source, y, facts)
 
 
-def _open_fit(prepared: FitPlan, source: Records, y: Vector, progress: ProgressCallback) -> Host:
+def _open_fit(prepared: FitPlan, source: Records, y: Vector, progress: ProgressCallback | None) -> Host:
     """The rows of a fit, in the place that `place_of` says."""
     place, limit, facts = place_of(prepared, source), prepared.request.memory_limit, prepared.facts
     if place == "memory":
@@ -317,7 +313,8 @@ def _open_fit(prepared: FitPlan, source: Records, y: Vector, progress: ProgressC
         nonlocal shown
         while shown < int(done * READING_TURNS):
             shown += 1
-            progress(READING)
+            if progress is not None:
+                progress(READING)
 
     if place == "cluster":
         return ClusterHost(source, y, facts, limit, tell=tell)

@@ -26,7 +26,7 @@ from ...rows import Records
 from ...rows.declared import ColumnBounds
 from ...rows.hosts import Host
 from ...rows.row_bounds import RowBounds
-from ..input_checks import UNITS_IN_MEMORY
+from ..input_checks import UNITS_IN_MEMORY, with_columns_of
 from ..linear import SparseLinear
 from .plan import SearchPlan
 from .space import Parameters, stored_candidate
@@ -83,10 +83,7 @@ class SearchData:
 
     def named(self, model: SparseLinear) -> SparseLinear:
         """The model with the names of the features."""
-        model.n_features_in_ = self.probe.n_features_in_
-        if "feature_names_in_" in vars(self.probe):
-            model.feature_names_in_ = self.probe.feature_names_in_
-        return model
+        return with_columns_of(model, self.probe)
 
 
 @dataclass(frozen=True, eq=False)

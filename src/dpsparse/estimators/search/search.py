@@ -30,7 +30,7 @@ from ...ledger import Ledger, LedgerArgument, check_ledger, refuse_own_ledger
 from ...oracles import Resume
 from ...rows.records import suppress_messages
 from ..display import StatementMixin
-from ..input_checks import refuse_fit_arguments, with_ids
+from ..input_checks import refuse_fit_arguments, with_columns_of, with_ids
 from ..linear import SparseLinear
 from ..model_file import ModelContent, model_content, model_of, sealed_form
 from ..steps.pipeline_file import arguments, restored_value
@@ -366,14 +366,13 @@ class PrivateSearch(StatementMixin, MetaEstimatorMixin, SearchArguments, BaseEst
         ran = model.statement_ if best.ran else None
         statement = state_best(draft, ran, model.request().loss, best.answers)
         self.plan_ = plan
-        self.best_params_ = best.parameters
-        self.best_score_ = best.score
-        self.best_estimator_ = model
-        self.statement_ = model.statement_ = charged_to(statement, opened.payment)
-        self.n_features_in_ = model.n_features_in_
-        if "feature_names_in_" in vars(model):
-            self.feature_names_in_ = model.feature_names_in_
-        return self
+        return self._keep(model, best.parameters, best.score, charged_to(statement, opened.payment))
+
+    def _keep(self, model: SparseLinear, parameters: Parameters, score: float, statement: Statement) -> Self:
+        """Take over the best model."""
+        self.best_estimator_, self.best_params_, self.best_score_ = model, parameters, score
+        self.statement_ = model.statement_ = statement
+        return with_columns_of(self, model)
 
     def _drawn(self, space: Space, plan: SearchPlan, randomness: Randomness, resume: Resume | None) -> list[Parameters]:
         """The candidates, as many as the law of the search draws; of a search that is done, the best one."""
@@ -481,11 +480,5 @@ def search_of(content: SearchContent) -> PrivateSearch:
     """The search of a content: it predicts as before, and can search again."""
     model = model_of(content.model)
     search = PrivateSearch(clone(model), restored_space(content.space), **restored_value(content.params))
-    search.best_estimator_ = model
-    search.best_params_ = content.best_params
-    search.best_score_ = math.nan if content.best_score is None else float(content.best_score)
-    search.statement_ = model.statement_ = content.statement
-    search.n_features_in_ = model.n_features_in_
-    if "feature_names_in_" in vars(model):
-        search.feature_names_in_ = model.feature_names_in_
-    return search
+    score = math.nan if content.best_score is None else float(content.best_score)
+    return search._keep(model, content.best_params, score, content.statement)

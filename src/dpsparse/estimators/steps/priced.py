@@ -26,7 +26,7 @@ from ...queries.losses import Squared
 from ...rows import Records
 from ...rows.hosts import ClusterRows
 from ..arguments import BudgetArguments
-from ..input_checks import protected_unit, read_source, rows_of_units, unless_refused, with_ids
+from ..input_checks import our_tags, protected_unit, read_source, rows_of_units, unless_refused, with_ids
 from .row_steps import Bounds
 
 
@@ -149,8 +149,4 @@ class PrivateStep(StepArguments, OneToOneFeatureMixin, TransformerMixin, BaseEst
         return asking(self, priced, delta, what, X, targets, facts, self.on_missing, randomness)
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = self.on_missing == "empty"
-        tags.non_deterministic = True
-        return tags
+        return our_tags(super().__sklearn_tags__(), allow_nan=self.on_missing == "empty")

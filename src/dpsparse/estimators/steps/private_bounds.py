@@ -14,8 +14,9 @@ from scipy.special import ndtri
 from ...accounting import PricedPlan, price
 from ...core import Ask, Budget, MissingBoundError, Noise, Plan, checks
 from ...core.facts import Facts, Target, Vector
-from ...fitting import check_noise_kind, noise_of_sums, stated_budget
+from ...fitting import noise_of_sums, stated_budget
 from ...fitting.counts import UNREAD, UnreadShares, ask_share, checked_columns, warn_of_unread
+from ...fitting.request import check_noise_kind
 from ...queries.kinds import ColumnQuantile, Oracle, Unread
 from ...rows import Records, read_bounds
 from ...rows.bounds import read_target_bound

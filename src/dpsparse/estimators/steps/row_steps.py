@@ -22,7 +22,7 @@ from ...fitting import Matrix
 from ...rows import read_bounds
 from ...rows.declared import Bounded, ColumnBounds
 from ...rows.records import suppress_messages
-from ..input_checks import read_source, unless_refused
+from ..input_checks import our_tags, read_source, unless_refused
 
 
 class RowStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -48,10 +48,7 @@ class RowStep(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: i
         return rows
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = self.on_missing == "empty"
-        return tags
+        return our_tags(super().__sklearn_tags__(), noisy=False, allow_nan=self.on_missing == "empty")
 
 
 def _divisor(norms: Vector) -> Vector:

@@ -37,7 +37,7 @@ from ...rows.row_bounds import RowBounds
 from ..arguments import ModelArguments
 from ..classifier import SparseClassifier
 from ..display import StatementMixin
-from ..input_checks import read_source, refuse_fit_arguments, unless_refused
+from ..input_checks import our_tags, read_source, refuse_fit_arguments, unless_refused, with_columns_of
 from ..model_file import ModelContent, model_content, model_of, sealed_form
 from ..regressor import SparseRegressor
 from ..steps.plan import budgets_of, promise
@@ -327,10 +327,7 @@ memory_limit, random_state, verbose
         return self.model_.fitted_bounds
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.non_deterministic = True
-        return tags
+        return our_tags(super().__sklearn_tags__())
 
 
 def _classifier(model: SparseRegressor) -> SparseClassifier:
@@ -341,10 +338,7 @@ def _classifier(model: SparseRegressor) -> SparseClassifier:
     made.coef_, made.intercept_ = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
     made.support_, made.statement_ = model.support_, model.statement_
     made.__dict__["_fitted_bounds"] = model.fitted_bounds
-    for name in ("n_features_in_", "feature_names_in_"):
-        if name in vars(model):
-            setattr(made, name, vars(model)[name])
-    return made
+    return with_columns_of(made, model)
 
 
 #: Of times and events; as fixed as that of cells.
@@ -407,8 +401,4 @@ def survival_of(content: SurvivalContent) -> SparseSurvival:
     given = {name: getattr(linear, name) for name in (*SHARED, "on_missing")}
     made = SparseSurvival(content.epsilon, linear.delta, horizon=horizon, intervals=intervals, **given)
     made.baseline_ = LifeTable(content.times, content.hazard)
-    made.n_features_in_ = linear.n_features_in_
-    for name in ("feature_names_in_", "dictionary_"):
-        if name in vars(linear):
-            setattr(made, name, vars(linear)[name])
-    return made._keep(linear, content.statement)
+    return with_columns_of(made, linear, "dictionary_")._keep(linear, content.statement)

@@ -7,7 +7,8 @@ import warnings
 from ...algorithms.engine import ReleasesConstant
 from ...core import HopelessFitWarning, Statement
 from ...core.printable import count_of
-from ...fitting import FitPlan, Shape, substituted
+from ...fitting import FitPlan, Shape
+from ...fitting.session import substituted
 from ...fitting.statement import draft_fit
 from .forecast import Forecast
 

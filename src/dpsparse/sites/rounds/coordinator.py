@@ -15,7 +15,8 @@ from ...core.facts import Vector
 from ...core.release import difference
 from ...core.sealed_files import SealedKind
 from ...estimators.linear import SparseLinear
-from ...fitting import FitPlan, FitResult, coefficients_of
+from ...fitting import FitPlan, FitResult
+from ...fitting.run import coefficients_of
 from ...rows.lattice import Lattice
 from .protocol import Agreed, MessageError
 
