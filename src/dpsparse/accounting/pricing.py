@@ -102,7 +102,7 @@ class PricedPlan:
     def cost(self, name: str, turn: int = 0) -> TurnCost:
         """The cost of one draw of an ask at a turn; refuses what was not priced."""
         try:
-            ask = self.plan[name]
+            ask, weights, rate = self._turns[name]
         except KeyError:
             raise NotPricedError(
                 f"the plan has no ask {name!r}; it holds {[a.name for a in self.plan.asks]}. Add "
@@ -110,7 +110,7 @@ class PricedPlan:
             ) from None
         if not 0 <= turn < ask.times:
             raise NotPricedError(f"ask {name!r} was priced for {ask.times} turns, but turn {turn + 1} was asked for.")
-        return TurnCost(ask.noise, self.rho_scale * self._weights[name][turn], ask.sampling_rate, ask.offset)
+        return TurnCost(ask.noise, self.rho_scale * weights[turn], rate, ask.offset)
 
     def branch(self, name: str) -> PricedPlan:
         """What is left to ask after a branch was chosen, at the same price."""
@@ -122,8 +122,8 @@ class PricedPlan:
         return tuple(replace(self, plan=part) for part in self.plan.parts)
 
     @cached_property
-    def _weights(self) -> dict[str, tuple[float, ...]]:
-        return {a.name: a.weights() for a in self.plan.asks}
+    def _turns(self) -> dict[str, tuple[Ask, tuple[float, ...], float]]:
+        return {a.name: (a, a.weights(), a.sampling_rate) for a in self.plan.asks}
 
     @cached_property
     def _costs(self) -> TurnCosts:

@@ -86,18 +86,19 @@ class CentralOracle(ChargedOracle[PricedNoise]):
 
     def answer(self, question: Query, ask: str) -> Released:
         """Check, pay, compute, protect."""
-        return NOISY[type(question)](self, self.charge(question, ask))
+        charge = self.charge(question, ask)
+        return NOISY[type(question)](self, charge)
 
     @property
     def priced(self) -> PricedPlan:
         """What was paid for, from here on."""
-        return self.terms.priced
+        return self.gate.terms.priced
 
     def deviation(self, question: Query, ask: str, turn: int) -> float:
         """Noise of an answer to a query: of the last one as it was drawn, of any other as it would be."""
         last = self._last
         if last is not None and last.query is question and (last.ask.name, last.turn) == (ask, turn):
-            return self.terms.deviation_of(last.scale, last.ask, last.divisor)
+            return self.gate.terms.deviation_of(last.scale, last.ask, last.divisor)
         return super().deviation(question, ask, turn)
 
     def take_branch(self, branch: str) -> None:

@@ -136,24 +136,22 @@ class Gate(Generic[AnyTerms]):
     def next(self, query: Query, ask: str) -> Charge:
         """Check, measure, pay, and say who takes part: in this order, one turn at a time."""
         with self._lock:
-            return self._next(query, ask)
+            planned, turn = self._next_turn(query, ask)
+            noise = self.terms.measure(query, planned, turn)
+            self._used[ask] = turn + 1
+            if self._payment is not None:
+                self._payment.start()
+            if self._watcher is not None:
+                self._watcher(ask)
+            rows, sample = planned.rows, None
+            if isinstance(rows, PoissonRows) and self._key is not None:
+                sample = PoissonSample(rows.rate, self._key())
+            return Charge(query, planned, turn, *noise, sample, MADE_BY_THE_GATE)
 
-    def _next(self, query: Query, ask: str) -> Charge:
-        planned, turn = self._next_turn(ask)
-        check_kind(query, planned)
-        noise = self.terms.measure(query, planned, turn)
-        self._used[ask] = turn + 1
-        if self._payment is not None:
-            self._payment.start()
-        if self._watcher is not None:
-            self._watcher(ask)
-        rate = planned.sampling_rate
-        sample = None if rate == 1 or self._key is None else PoissonSample(rate, self._key())
-        return Charge(query, planned, turn, *noise, sample, MADE_BY_THE_GATE)
+    def _next_turn(self, query: Query, name: str) -> tuple[Ask, int]:
+        """The ask of this name and the number of its next turn.
 
-    def _next_turn(self, name: str) -> tuple[Ask, int]:
-        """The ask of this name and the number of its next turn; refuses one that is not priced, or not next in order.
-
+        Refuses one that is not priced, or not next in order, and a query of another kind than it was planned for.
         Nothing is paid and no turn is used up here.
         """
         plan = self.terms.plan
@@ -167,6 +165,8 @@ class Gate(Generic[AnyTerms]):
         step = sum(self._used.values())
         if plan.order and plan.order[step] != name:
             raise NotPricedError(f"the plan was priced in an order, and {plan.order[step]!r} comes next, not {name!r}.")
+        if ask.question is not None and type(query).__name__ != ask.question:
+            raise PrivacyError(f"ask {name!r} was planned for {ask.question}, not for {type(query).__name__}.")
         return ask, turn
 
     def take_branch(self, branch: str) -> None:
@@ -192,12 +192,6 @@ class Gate(Generic[AnyTerms]):
 
 
 # ------------------------------------------------------------------------------------------------ what may be asked
-
-
-def check_kind(question: Query, ask: Ask) -> None:
-    """Refuse a query of another kind than the ask was planned for."""
-    if ask.question is not None and type(question).__name__ != ask.question:
-        raise PrivacyError(f"ask {ask.name!r} was planned for {ask.question}, not for {type(question).__name__}.")
 
 
 def check_query(question: Query, ask: Ask, *, together: bool, noisy: bool = True) -> None:
@@ -240,7 +234,7 @@ def check_answerable(kind: type, ask: Ask, *, together: bool, noisy: bool = True
     if not isinstance(ask.rows, EveryRow | PoissonRows):
         raise PrivacyError(f"ask {ask.name!r} is one of the local model, in which each person answers for themselves.")
     sampled = kind in SUMS and SUMS[kind].sampled
-    if ask.sampling_rate < 1 and not sampled:
+    if not sampled and ask.rows != EveryRow():
         raise PrivacyError(f"ask {ask.name!r}: {kind.__name__} is asked of every row; plan it with EveryRow().")
     if kind in STATISTICS and not together:
         raise PrivacyError(f"{kind.__name__} needs all rows in one place, and this host keeps them apart.")

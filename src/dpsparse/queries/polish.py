@@ -154,18 +154,6 @@ def curvatures(question: Curvature, shard: Shard, loss: Loss) -> Iterator[Vector
 # ------------------------------------------------------------------------------------------------ Gram matrices
 
 
-def triangle_measure(size: int, norm: float, lattice: Lattice) -> SumSpec:
-    """The upper triangle of outer products of whole rows within a norm; off the diagonal times the root of two."""
-    square, units = check_bound(norm) ** 2, gram_units(lattice)
-    row, column = np.triu_indices(size)
-    diagonal = row == column
-    entry = square * np.where(diagonal, 1.0, math.sqrt(0.5))
-    pairs = square * np.where(diagonal, 1.0, math.sqrt(2))
-    reach = Sensitivity(square, entry * (1 + 1e-12), pair_norm=math.sqrt(2) * square, pair_entry=pairs * (1 + 1e-12))
-    unit = square / units**2 * np.where(diagonal, 1.0, math.sqrt(2))
-    return SumSpec(reach, unit, units**2)
-
-
 def gram_units(lattice: Lattice) -> float:
     """Steps of the lattice of rows in outer products, per bound on their norm."""
     return min(GRAM_UNITS, lattice.square_units)
@@ -185,7 +173,12 @@ def outer_sum(
 
     def measure(question: Asked, lattice: Lattice) -> SumSpec:
         check(question, lattice)
-        return triangle_measure(size(question), question.norm, lattice)
+        square, units = check_bound(question.norm) ** 2, gram_units(lattice)
+        row, column = np.triu_indices(size(question))
+        twice = np.where(row == column, 1.0, math.sqrt(2))  # off the diagonal: the root of two
+        entry, pairs = square * np.where(row == column, 1.0, math.sqrt(0.5)) * (1 + 1e-12), square * twice * (1 + 1e-12)
+        reach = Sensitivity(square, entry, pair_norm=math.sqrt(2) * square, pair_entry=pairs)
+        return SumSpec(reach, square / units**2 * twice, units**2)
 
     def part(question: Asked, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
         columns, units = size(question), gram_units(shard.lattice)

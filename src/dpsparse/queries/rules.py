@@ -77,7 +77,9 @@ MINIMA: dict[type, MinimumRule] = {
 
 def measure(question: Asked, lattice: Lattice) -> SumSpec:
     """How a sum is counted; refuses a sum that would not fit 64-bit integers."""
-    return sum_rule(question).measure(question, lattice).checked(lattice)
+    found = sum_rule(question).measure(question, lattice)
+    lattice.check_record(found.record)
+    return found
 
 
 #: Fields in which loops move from turn to turn: measures read no more of them than their shape.

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from ..core.adjacency import Adjacency
 from ..core.errors import PrivacyError
 from ..core.facts import LARGEST_SIZE, SMALLEST_SIZE, Vector, in_range
-from ..rows.lattice import Lattice
 
 #: Steps of the released lattice per bound on one record's norm.
 RELEASE_UNITS = 2.0**20
@@ -123,11 +122,6 @@ class SumSpec:
             found = moved / self.coarse
             return np.asarray(np.floor(found, out=found), dtype=np.int64)
         return np.asarray(moved // self.coarse, dtype=np.int64)
-
-    def checked(self, lattice: Lattice) -> SumSpec:
-        """The measure, if its sum fits 64-bit integers; refuses any other."""
-        lattice.check_record(self.record)
-        return self
 
 
 def check_support(support: Indices, size: int, what: str = "coordinates") -> Indices:
