@@ -37,6 +37,7 @@ from ..core.facts import Projection, Vector
 from ..rows.block import Block
 from ..rows.frames import FramedBlock
 from ..rows.kernels.interface import UnitClip
+from ..rows.kernels.products import PIECE_ROWS
 from ..rows.lattice import Lattice
 from ..rows.shard import Shard
 from ..rows.slopes import slopes
@@ -48,9 +49,6 @@ from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec, check_bo
 from .table import SUMS, Asked, SumRule
 from .unit_sums import SLACK as UNIT_SLACK
 from .unit_sums import unit_factors, weight_of
-
-#: Rows whose outer products are added in floats: squares of at most 2^36, so sums stay below 2^53.
-PIECE_ROWS = 2**12
 
 
 class ProjectedBlock(Protocol):
@@ -203,12 +201,14 @@ def hessian_part(question: Hessian, spec: SumSpec, shard: Shard, loss: Loss) -> 
     """Upper triangle of the integer matrix."""
     if shard.lattice.exact:
         raise TypeError("rows that were built without a lattice answer only the exact oracle.")
-    size, units = question.model.frame.size, gram_units(shard.lattice)
+    size, step = question.model.frame.size, question.norm / gram_units(shard.lattice)
     matrix = np.zeros((size, size), dtype=np.int64)
-    for rows in _bent_rows(question, shard, loss, root=True):
-        rows /= question.norm / units
-        np.trunc(rows, out=rows)
-        matrix += (rows.T @ rows).astype(np.int64)
+    for view in framed_views(question.model, shard, loss):
+        factor = _bends(question, view, shard.facts.curvature)
+        if shard.facts.by_unit:  # rows of units have the root of their weights, as those of a Gram matrix
+            factor *= np.sqrt(weight_of(view.block))
+        for rows in view.rows.whole_rows(factor, step):
+            matrix += (rows.T @ rows).astype(np.int64)
     return matrix[np.triu_indices(size)]
 
 
@@ -216,34 +216,26 @@ def hessian_exact(question: Hessian, shards: Sequence[Shard], loss: Loss) -> Vec
     """In floats."""
     matrix = np.zeros((question.model.frame.size,) * 2)
     for shard in shards:
-        for rows in _bent_rows(question, shard, loss):
-            matrix += rows.T @ rows
+        for view in framed_views(question.model, shard, loss):
+            factor = _bends(question, view, shard.facts.curvature)
+            for start in range(0, factor.size, PIECE_ROWS):
+                piece = slice(start, start + PIECE_ROWS)
+                rows = view.rows.shown(piece) * factor[piece, None]
+                matrix += rows.T @ rows
     return triangle(matrix)
 
 
-def _bent_rows(question: Hessian, shard: Shard, loss: Loss, *, root: bool = False) -> Iterator[Vector]:
-    """Rows within the norm times the root of their second derivative, in pieces; zero for absent records.
+def _bends(question: Hessian, view: FramedView, top: float) -> Vector:
+    """For each row the number that brings it within the norm, times the root of its second derivative, and the unit.
 
-    With `root`, rows of units have the root of their weights, as those of a Gram matrix.
+    Zero for absent records and for rows that the clip holds.
     """
-    top, limit = shard.facts.curvature, question.norm * SLACK
-    for view in framed_views(question.model, shard, loss):
-        rows, norms = view.rows, view.norms
-        with np.errstate(all="ignore"):  # a wild model must not tell anything through a warning
-            inside = np.abs(view.slopes) * norms <= question.clip
-            bent = np.where(inside * view.block.present > 0, curvature(loss, view, top), 0.0)
-            part = np.clip(np.nan_to_num(bent / top), 0.0, 1.0)  # also where a loss declares no valid curvature
-            factor = np.sqrt(part) * (limit / np.maximum(norms, limit) * rows.on.unit)
-        if root and shard.facts.by_unit:
-            factor *= np.sqrt(weight_of(view.block))
-        for start in range(0, norms.size, PIECE_ROWS):
-            piece = slice(start, start + PIECE_ROWS)
-            some, size = rows.z[piece], rows.z.shape[1]
-            z = np.empty((len(some), question.model.frame.size))
-            np.subtract(some, 0.0 if rows.centre is None else rows.centre, out=z[:, :size])
-            z[:, size:] = rows.on.height
-            z *= factor[piece][:, None]
-            yield z
+    norms, limit = view.norms, question.norm * SLACK
+    with np.errstate(all="ignore"):  # a wild model must not tell anything through a warning
+        inside = np.abs(view.slopes) * norms <= question.clip
+        bent = np.where(inside * view.block.present > 0, curvature(view.loss, view, top), 0.0)
+        part = np.clip(np.nan_to_num(bent / top), 0.0, 1.0)  # also where a loss declares no valid curvature
+        return np.asarray(np.sqrt(part) * (limit / np.maximum(norms, limit) * view.rows.on.unit))
 
 
 SUMS[Hessian] = SumRule(hessian_measure, hessian_part, hessian_exact, by_unit=True)

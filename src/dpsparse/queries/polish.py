@@ -44,14 +44,13 @@ import numpy as np
 
 from ..core.facts import Vector
 from ..rows.kernels import products
-from ..rows.kernels.interface import ClippedForm
 from ..rows.lattice import Lattice
 from ..rows.shard import Shard
 from .bounds import Bound, ball, bounded_sum, interval
 from .centred import SLACK, away, away_by_pieces, check_centre, clipped, curvature, seen
 from .kinds import CentredGradient, ColumnMeans, Curvature, Gram, ResidualMean
 from .losses import Loss
-from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec, check_bound, check_support
+from .sensitivity import RELEASE_UNITS, Indices, Integers, Sensitivity, SumSpec, check_bound, check_support
 from .table import SUMS, SumRule
 from .unit_sums import weight_of
 
@@ -102,18 +101,27 @@ def entries(question: ColumnMeans, shard: Shard, loss: Loss) -> Iterator[Vector]
 
 
 def means_part(question: ColumnMeans, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
-    """As `MEANS` has it; dense rows on all features go through a kernel, which gives the same whole numbers."""
-    size = question.support.size
-    plain = size <= KEPT_COLUMNS or shard.facts.by_unit
-    if plain or not products.every_feature(question.support, shard.lattice):
+    """As `MEANS` has it; rows on all features go through a kernel, which gives the same whole numbers."""
+    if not _by_kernel(question.support, shard):
         return MEANS.part(question, spec, shard, loss)
-    centre = _means_centre(question)
-    check_centre(centre, size)
-    rows = ClippedForm(shard.lattice.unit, centre, spec.reach.norm * SLACK, float(spec.unit), spec.record)
-    total = np.zeros(size, dtype=np.int64)
-    for block in shard.blocks:
-        products.clipped_sum(block, shard.lattice, rows, total)
+    total = np.zeros(question.support.size, dtype=np.int64)
+    norm, step = spec.reach.norm * SLACK, float(spec.unit)
+    for rows in _whole(question.support, _means_centre(question), norm, step, spec.record, shard):
+        total += np.add.reduce(rows, axis=0).astype(np.int64)
     return total
+
+
+def _by_kernel(support: Indices, shard: Shard) -> bool:
+    """Whether centred rows are made by a kernel and not kept: those on all features, of records that are rows."""
+    return not shard.facts.by_unit and products.every_feature(support, shard.lattice)
+
+
+def _whole(support: Indices, centre: Vector, norm: float, step: float, most: float, shard: Shard) -> Iterator[Vector]:
+    """Centred rows within a norm in whole steps up to a number, some at a time."""
+    check_centre(centre, support.size)
+    check_support(support, shard.facts.n_features, "features")
+    for block in shard.blocks:
+        yield from products.whole_rows(block, shard.lattice, support, centre, norm, step, most)
 
 
 # ------------------------------------------------------------------------------------------------
@@ -179,13 +187,15 @@ def gram_units(lattice: Lattice) -> float:
 
 def gram_part(question: Gram, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
     """Upper triangle of the integer matrix."""
-    units = gram_units(shard.lattice)
-    matrix = np.zeros((question.support.size,) * 2, dtype=np.int64)
-    for rows in _gram_rows(question, shard, root=True):
-        rows /= question.norm / units
-        np.trunc(rows, out=rows)
+    size, step = question.support.size, question.norm / gram_units(shard.lattice)
+    matrix = np.zeros((size, size), dtype=np.int64)
+    if _by_kernel(question.support, shard):
+        whole = _whole(question.support, question.centre, question.norm * SLACK, step, math.inf, shard)
+    else:
+        whole = (np.trunc(rows / step) for rows in _gram_rows(question, shard, root=True))
+    for rows in whole:
         matrix += (rows.T @ rows).astype(np.int64)
-    return matrix[np.triu_indices(question.support.size)]
+    return matrix[np.triu_indices(size)]
 
 
 def gram_exact(question: Gram, shards: Sequence[Shard], loss: Loss) -> Vector:

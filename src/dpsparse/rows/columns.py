@@ -8,8 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..core.facts import Vector
-from .block import Block, owners
+from .block import Block
 from .kernels import products
+from .kernels.interface import owners
 from .lattice import Lattice
 
 #: Features looked at for the size of a typical entry.

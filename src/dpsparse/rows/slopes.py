@@ -8,8 +8,9 @@ import numpy as np
 
 from ..core.facts import Vector
 from ..queries.losses import Loss
-from .block import Block, Indices
+from .block import Block
 from .kernels import products
+from .kernels.interface import Indices
 from .row_terms import RowTerms
 from .sampling import PoissonSample
 from .shard import Shard
