@@ -89,7 +89,7 @@ def quantise(x: Matrix, lattice: Lattice, made: WholeRows) -> None:
     for piece in plain.quantised_pieces(x):
         rows = x[piece]
         if not rows.flags.c_contiguous or rows.dtype.str not in READ:
-            rows = np.array(rows, dtype=float, order="C")
+            rows = plain.row_by_row(rows)
         factor = np.ones(rows.shape[0])
         if bounds.row_norm is not None:
             away_squares(rows, form, factor, made.squares[piece])

@@ -30,6 +30,8 @@ LOW_BITS = 18
 PIECE_ENTRIES = 2**15
 #: Dense rows are clipped this many entries at a time.
 QUANTISED_ENTRIES = 2**16
+#: And so many, and so many columns of them together, where columns stand one after the other in memory.
+TURNED_ENTRIES, COLUMNS_COPIED = 2**18, 512
 #: Likewise for sparse rows, where each piece makes a sum of its own.
 SPARSE_ENTRIES = 2**18
 
@@ -109,7 +111,8 @@ def interval_scatter(x: Matrix, factor: Vector, low: Vector, high: Vector, acc: 
 
 def quantised_pieces(x: NDArray[Any]) -> Iterator[slice]:
     """Which rows are clipped at once: as many as a cache holds."""
-    step = max(1, QUANTISED_ENTRIES // max(x.shape[1], 1))
+    entries = QUANTISED_ENTRIES if x.strides[0] >= x.strides[1] else TURNED_ENTRIES
+    step = max(1, entries // max(x.shape[1], 1))
     return (slice(start, min(start + step, x.shape[0])) for start in range(0, x.shape[0], step))
 
 
@@ -130,9 +133,19 @@ def quantise(x: Matrix, lattice: Lattice, made: WholeRows) -> None:
         made.largest[piece] = np.abs(rows, out=rows).max(axis=1, initial=0.0)
 
 
-def clipped_rows(x: object, lattice: Lattice) -> tuple[Vector, Mask]:
+def row_by_row(x: Any) -> Vector:
+    """A copy as floats, one row after the other, some columns at a time where these stand one after the other."""
+    if x.strides[0] >= x.strides[1]:
+        return np.array(x, dtype=float, order="C")
+    rows = np.empty(x.shape)
+    for start in range(0, x.shape[1], COLUMNS_COPIED):
+        rows[:, start : start + COLUMNS_COPIED] = x[:, start : start + COLUMNS_COPIED]
+    return rows
+
+
+def clipped_rows(x: Any, lattice: Lattice) -> tuple[Vector, Mask]:
     """Dense rows within their bounds, as floats in real units, and which were finite: others are clipped zeros."""
-    rows = np.array(x, dtype=float, order="C")
+    rows = row_by_row(x)
     finite = np.isfinite(rows).all(axis=1)
     if not finite.all():
         rows[~finite] = 0.0
