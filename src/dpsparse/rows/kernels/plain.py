@@ -146,7 +146,7 @@ def row_by_row(x: Any) -> Vector:
 def clipped_rows(x: Any, lattice: Lattice) -> tuple[Vector, Mask]:
     """Dense rows within their bounds, as floats in real units, and which were finite: others are clipped zeros."""
     rows = row_by_row(x)
-    finite = np.isfinite(rows).all(axis=1)
+    finite = np.asarray(np.isfinite(rows).all(axis=1))
     if not finite.all():
         rows[~finite] = 0.0
     lattice.bounds.clip(rows)
