@@ -19,6 +19,8 @@ from dpsparse.estimators.linear import SparseLinear
 from dpsparse.fitting import FitPlan, Shape, plan_fit
 from dpsparse.losses import Loss, Squared
 from dpsparse.oracles import CentralOracle, Gate, noise_info
+from dpsparse.queries.charge import Charge
+from dpsparse.queries.gradient import contributions
 from dpsparse.queries.kinds import (
     Count,
     Gradient,
@@ -29,9 +31,9 @@ from dpsparse.queries.kinds import (
     Query,
     WeightedGradient,
 )
-from dpsparse.queries.rules import CHOICES, Charge, Sensitivity, contributions, measure
+from dpsparse.queries.rules import CHOICES, SUMS, measure
 from dpsparse.queries.rules import exact_sum as charged_exact_sum
-from dpsparse.queries.weighted import squares_exact
+from dpsparse.queries.sensitivity import Sensitivity
 from dpsparse.rows.hosts import MemoryHost
 from dpsparse.rows.lattice import Lattice
 from dpsparse.rows.records import Records
@@ -126,7 +128,7 @@ class Rows(MemoryHost):
         return exact_gradient(w, self.shards, loss, _drawn(chosen), support)
 
     def exact_square_sum(self) -> Any:
-        return squares_exact(MeanSquares(), self.shards, Squared())
+        return SUMS[MeanSquares].exact(MeanSquares(), self.shards, Squared())
 
     def support_rows(self, support: Any, norm: float) -> list[RestrictedRows]:
         return [restricted(self.shards, support, norm)]

@@ -22,7 +22,8 @@ from dpsparse.losses import Loss
 from dpsparse.oracles import CentralOracle, RecordingOracle
 from dpsparse.oracles.noise_info import exact_charge
 from dpsparse.queries.kinds import Gradient, Oracle, Score, Select
-from dpsparse.queries.rules import measure, scores_of
+from dpsparse.queries.rules import measure
+from dpsparse.queries.scores import scores_of
 from dpsparse.rows.hosts import MemoryHost
 
 from .exhibit import EXACT, Epsilon, Promise

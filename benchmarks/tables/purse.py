@@ -106,9 +106,10 @@ class Purse:
 
     def epsilon(self, delta: float) -> float:
         """What was spent, by the recursion over selections and Gaussian noise."""
-        from dpsparse.accounting.selections import selection_epsilon
+        from dpsparse.accounting.selections import stage_epsilon
+        from dpsparse.accounting.stages import Stage
 
-        return selection_epsilon(delta, self.ranges, self.mu * math.sqrt(self.noise))
+        return stage_epsilon(delta, Stage(tuple(self.ranges), self.mu * math.sqrt(self.noise)))
 
 
 NDIndex = np.ndarray[tuple[int, ...], np.dtype[np.intp]]

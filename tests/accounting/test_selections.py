@@ -13,12 +13,22 @@ from scipy.special import log_ndtr, ndtr
 
 from dpsparse.accounting import recursion, selections
 from dpsparse.accounting.recursion import before_noise, before_selection, gaussian, laplace, nothing_left, one_selection
-from dpsparse.accounting.selections import selection_delta, selection_epsilon, too_long
+from dpsparse.accounting.selections import POINTS, stage_delta, stage_epsilon, too_long
 from dpsparse.accounting.stages import ONE_BY_ONE, Stage, best_size
 from truth.selections import calibrate, one_selection_density
 
 Array = NDArray[np.float64]
 Pair = tuple[Array, Array]
+
+
+def selection_delta(epsilon, etas, mu=0.0, *, laplaces=(), branches=(), points=POINTS):
+    """Bound on delta of a stage."""
+    return stage_delta(epsilon, Stage(tuple(etas), mu, tuple(laplaces), tuple(branches)), points)
+
+
+def selection_epsilon(delta, etas, mu=0.0):
+    """Epsilon of a stage."""
+    return stage_epsilon(delta, Stage(tuple(etas), mu))
 
 
 def zcdp_rho(epsilon: float, delta: float) -> float:

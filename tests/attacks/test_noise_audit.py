@@ -19,7 +19,7 @@ from dpsparse.core.mechanisms import Randomness
 from dpsparse.losses import Squared
 from dpsparse.oracles import CentralOracle
 from dpsparse.oracles import central as central_module
-from dpsparse.queries.rules import RELEASE_UNITS
+from dpsparse.queries.sensitivity import RELEASE_UNITS
 
 RUNS, N, D, CLIP = 60, 4, 200, 1.5
 LAWS = {Noise.GAUSSIAN: "norm", Noise.LAPLACE: "laplace"}

@@ -12,7 +12,7 @@ import pytest
 from dpsparse import SparseRegressor, audit, recipes
 from dpsparse.queries import gradient as gradient_module
 from dpsparse.queries import scores as scores_module
-from dpsparse.queries.rules import Sensitivity
+from dpsparse.queries.sensitivity import Sensitivity
 
 X = np.random.default_rng(0).uniform(-1, 1, (40, 4))
 Y = np.random.default_rng(1).uniform(-1, 1, 40)

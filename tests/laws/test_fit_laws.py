@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from dpsparse import SparseClassifier, SparseRegressor, recipes
 from dpsparse.core import PrivacyError
 from dpsparse.fitting import open_oracle, rescaled_rows, with_oracles
-from dpsparse.queries.table import partial_sum
+from dpsparse.queries.rules import partial_sum
 from dpsparse.rows import support_rows
 from dpsparse.rows.hosts import DiskHost, MemoryHost, disk, memory
 from dpsparse.rows.hosts.memory_budget import MemoryBudget

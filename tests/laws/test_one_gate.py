@@ -49,6 +49,7 @@ from dpsparse.oracles.tape import TapedOracle
 from dpsparse.oracles.tape_file import Answer, Frame
 from dpsparse.queries import table
 from dpsparse.queries.charge import MADE_BY_THE_GATE, Charge
+from dpsparse.queries.gradient import contributions
 from dpsparse.queries.kinds import (
     Gradient,
     Magnitude,
@@ -59,7 +60,8 @@ from dpsparse.queries.kinds import (
     SupportVotes,
 )
 from dpsparse.queries.minimisers import exact_minimum, perturbed_minimum, proven_offset, ridge_minimum
-from dpsparse.queries.rules import CHOICES, SUMS, contributions, exact_sum, measure, votes
+from dpsparse.queries.rules import CHOICES, SUMS, exact_sum, measure
+from dpsparse.queries.votes import votes
 from dpsparse.rows.bounds import LARGEST_BOUND, SMALLEST_BOUND
 from dpsparse.rows.hosts import ClusterHost, DiskHost, MemoryHost
 from dpsparse.rows.records import Records

@@ -28,7 +28,8 @@ from dpsparse.queries.kinds import (
     SupportVotes,
     WeightedGradient,
 )
-from dpsparse.queries.rules import CHOICES, MINIMA, SUMS, measure, partial_sum, votes
+from dpsparse.queries.rules import CHOICES, MINIMA, SUMS, measure, partial_sum
+from dpsparse.queries.votes import votes
 from dpsparse.rows import block as block_module
 from dpsparse.rows import hosts
 from dpsparse.rows import shard as shard_module

@@ -39,7 +39,8 @@ from dpsparse.queries.kinds import (
     Vertex,
     WeightedGradient,
 )
-from dpsparse.queries.rules import RELEASE_UNITS, Sensitivity, score_sensitivity, scores_of
+from dpsparse.queries.scores import score_sensitivity, scores_of
+from dpsparse.queries.sensitivity import RELEASE_UNITS, Sensitivity
 from dpsparse.rows.lattice import Lattice
 from dpsparse.rows.sampling import PoissonSample
 from truth import audit

@@ -34,7 +34,7 @@ from dpsparse.queries.kinds import (
     Select,
 )
 from dpsparse.queries.polish import MEANS
-from dpsparse.queries.table import measure, sum_rule
+from dpsparse.queries.rules import measure, sum_rule
 from dpsparse.rows.columns import typical_entries
 from dpsparse.rows.lattice import Lattice
 from dpsparse.rows.shard import Shard

@@ -13,8 +13,8 @@ from dpsparse.losses import Logistic
 from dpsparse.oracles import central
 from dpsparse.queries.centred import away, away_by_pieces
 from dpsparse.queries.kinds import Gradient, WeightedGradient
+from dpsparse.queries.rules import SumSpecCache, measure
 from dpsparse.queries.sensitivity import Sensitivity, SumSpec
-from dpsparse.queries.table import SumSpecCache, measure
 from dpsparse.rows.hosts import MemoryHost
 
 

@@ -12,7 +12,8 @@ from dpsparse.core import Adjacency, Ask, Noise, PrivacyError
 from dpsparse.core.facts import Clip, Facts, Penalty
 from dpsparse.losses import Squared
 from dpsparse.queries.kinds import Gradient, Greedy, Grouped, Magnitude, Select, Vertex
-from dpsparse.queries.rules import Sensitivity, rounding, score_sensitivity, scores_of
+from dpsparse.queries.scores import rounding, score_sensitivity, scores_of
+from dpsparse.queries.sensitivity import Sensitivity
 
 RULES = ("gs", "gs-s", "gs-r", "gs-q")
 PENALTIES = {

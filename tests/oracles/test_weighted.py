@@ -18,7 +18,7 @@ from dpsparse.core.mechanisms import Randomness, lattice_gaussian
 from dpsparse.losses import Logistic, Squared
 from dpsparse.oracles import CentralOracle, ExactOracle
 from dpsparse.queries.kinds import MeanAbsolute, MeanRowNorm, WeightedGradient
-from dpsparse.queries.rules import RELEASE_UNITS
+from dpsparse.queries.sensitivity import RELEASE_UNITS
 from dpsparse.rows.shard import Shard
 from truth import audit
 from truth.neighbours import loss_per_scale, neighbours

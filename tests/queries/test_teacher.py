@@ -21,7 +21,7 @@ from dpsparse.queries.minimisers import (
     ridge_spec,
     tilted_side,
 )
-from dpsparse.queries.rules import VOTE_RANGE, votes
+from dpsparse.queries.votes import VOTE_RANGE, votes
 from dpsparse.rows.lattice import Lattice
 from dpsparse.rows.shard import Shard
 from dpsparse.rows.support_rows import restricted

@@ -45,7 +45,6 @@ from scipy.special import log_ndtr
 from ..core.adjacency import Adjacency
 from ..core.budget import Budget
 from ..core.curves import ORDERS, Curve, gaussian_delta, renyi_delta, renyi_epsilon
-from ..core.errors import PrivacyError
 from ..core.plan import RandomTurns
 from . import pld, selections
 from .draws import TurnCosts
@@ -217,6 +216,4 @@ class Account:
 
     @property
     def _steps(self) -> list[pld.LossCounts]:
-        if not self.costs.gaussian or self.costs.branches:
-            raise PrivacyError("a bill that samples rows may hold Gaussian asks only, and no branches.")
         return self.costs.multipliers(self.adjacency.kappa)

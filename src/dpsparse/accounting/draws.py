@@ -46,10 +46,14 @@ from ..core.curves import (
 )
 from ..core.errors import BudgetError
 from ..core.participation import OncePerPerson
-from ..core.plan import Noise, Plan, PoissonRows, RandomTurns
+from ..core.plan import Noise, Plan, RandomTurns
 from .pld import LossCounts
 from .stages import Stage
 
+NOT_GAUSSIAN = (
+    "a plan that samples rows may hold Gaussian asks only, and no branches: no valid account of sampled selections is "
+    "known to us."
+)
 #: Noises for which mu-GDP is exact.
 GAUSSIANS = frozenset({Noise.GAUSSIAN, Noise.LOCAL_GAUSSIAN})
 
@@ -121,7 +125,7 @@ class TurnCosts:
         for ask in plan.asks:
             if ask.noise is Noise.NONE:
                 raise BudgetError(f"ask {ask.name!r} has no noise, so no budget can cover it. Use a private recipe.")
-            q = ask.rows.rate if isinstance(ask.rows, PoissonRows) else 1.0
+            q = ask.sampling_rate
             if ask.law is not None:  # whatever was drawn
                 turn = TurnCost(ask.noise, rho_scale * ask.share / ask.law.mean, q)
                 drawn[ask.law] = (*drawn.get(ask.law, ()), turn)  # asks of one name share one draw
@@ -134,8 +138,7 @@ class TurnCosts:
         turns = plan.selections()
         ordered = None if turns is None else tuple((rho_scale * weight, n) for weight, n in _runs(turns))
         # to one record a part is a branch: it meets one of them, whichever
-        followers = (*(branch for _, branch in plan.branches), *plan.parts)
-        branches = tuple(cls.of(follower, rho_scale) for follower in followers)
+        branches = tuple(cls.of(follower, rho_scale) for follower in plan.followers)
         one_model = (cls.of(plan.once(), rho_scale), plan.models) if plan.models > 1 else None
         return cls(counted, ordered, branches, one_model, tuple(drawn.items()))
 
@@ -262,10 +265,12 @@ class TurnCosts:
         return TurnCosts(self.own + later.own, ordered, later.branches, None, self.drawn + later.drawn)
 
     def turns(self) -> list[LossCounts]:
-        """The groups of turns of which a privacy loss distribution is composed.
+        """The groups of turns of which a privacy loss distribution is composed; refuses others than Gaussians.
 
         Each group has (sampling rate, rho) of the answers of one turn, and the number of turns.
         """
+        if not self.gaussian or self.branches:
+            raise BudgetError(NOT_GAUSSIAN)
         fixed = [LossCounts(((c.sampling_rate, c.rho),), n) for c, n in self.own.items()]
         return fixed + [LossCounts(tuple((c.sampling_rate, c.rho) for c in turn), law) for law, turn in self.drawn]
 

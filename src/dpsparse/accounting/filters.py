@@ -36,12 +36,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 
-from ..core.codec import family, form
-from ..core.curves import ORDERS, gaussian_epsilon, gaussian_mu
+from ..core.codec import form
+from ..core.curves import ORDERS, Curve, gaussian_epsilon, gaussian_mu
 from .costs.base import Cost
 from .domination import dominating_mu
 
@@ -67,25 +67,6 @@ class Charge:
 
     costs: Mapping[str, int]
     slack: int = 0
-
-
-class Filter(Protocol):
-    """A sum of costs with a capacity."""
-
-    name: ClassVar[str]
-
-    @property
-    def capacity(self) -> int:
-        """Units that may be taken."""
-        ...
-
-    def cost(self, bill: Cost, slack: int) -> tuple[int, int]:
-        """Units, and parts of slack used, of which at most `slack` may be."""
-        ...
-
-    def largest_epsilon(self, left: int, delta: float) -> float:
-        """The largest epsilon at `delta` of an all-Gaussian fit (or a pure one) that `left` units would take."""
-        ...
 
 
 @form("name", "gaussian")
@@ -115,6 +96,14 @@ class GaussianFilter:
         return gaussian_epsilon(math.sqrt(max(left, 0) * UNIT), delta)
 
 
+def renyi_capacities(epsilon: float, delta: float) -> Curve:
+    r"""The divergences, at `ORDERS`, that imply (epsilon, delta).
+
+    At order a it is :math:`\epsilon - \log(1-1/a) + (\log\delta + \log a)/(a-1)`.
+    """
+    return np.asarray(epsilon - np.log1p(-1 / ORDERS) + (math.log(delta) + np.log(ORDERS)) / (ORDERS - 1))
+
+
 @form("name", "renyi")
 @dataclass(frozen=True)
 class RenyiFilter:
@@ -131,11 +120,9 @@ class RenyiFilter:
     def of(cls, epsilon: float, delta: float, order: float | None = None) -> RenyiFilter:
         r"""The filter for (epsilon, delta), at the order that leaves most space for Gaussian-like costs.
 
-        The conversion at order a lets through divergences up to
-        :math:`\epsilon - \log(1-1/a) + (\log\delta + \log a)/(a-1)`; a Gaussian costs a multiple of
-        a, so the quotient by a is made large.
+        A Gaussian costs a multiple of the order, so the quotient by it is made large.
         """
-        room = epsilon - np.log1p(-1 / ORDERS) + (math.log(delta) + np.log(ORDERS)) / (ORDERS - 1)
+        room = renyi_capacities(epsilon, delta)
         best = int(np.argmax(room / ORDERS)) if order is None else int(np.argmin(np.abs(ORDERS - order)))
         return cls(epsilon, delta, float(ORDERS[best]), max(0, math.floor(float(room[best]) / UNIT)))
 
@@ -172,7 +159,9 @@ class PureFilter:
         return max(left, 0) * UNIT
 
 
-family(Filter, lambda: (GaussianFilter, RenyiFilter, PureFilter))
+#: A sum of costs with a capacity: each has `cost`, the units of a bill and the parts of slack that it takes, and
+#: `largest_epsilon`, of an all-Gaussian fit (or a pure one) that so many units would take.
+Filter = GaussianFilter | RenyiFilter | PureFilter
 
 #: Ways in which a dataset's ledger may count; None until its first entry decides.
 KINDS = ("gaussian", "renyi", "pure")

@@ -49,6 +49,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.curves import ORDERS, Curve, gaussian_mu
+from .filters import renyi_capacities
 
 #: Parts of delta for the first entry alone, for Gaussian levels and for Renyi levels; their sum is 1.
 FIRST, GAUSSIAN, RENYI = 0.1, 0.6, 0.3
@@ -125,6 +126,6 @@ def _gaussian_fits(epsilon: float, delta: float, taken: Spent) -> bool:
 
 
 def _renyi_fits(epsilon: float, delta: float, taken: Spent) -> bool:
-    room = epsilon - np.log1p(-1 / ORDERS) + (math.log(delta) + np.log(ORDERS)) / (ORDERS - 1)
+    room = renyi_capacities(epsilon, delta)
     best = int(np.argmax(room / ORDERS))
     return bool(taken.renyi[best] <= room[best])

@@ -44,7 +44,7 @@ from ..core.curves import (
     renyi_log_delta,
 )
 from ..core.errors import BudgetError, NotPricedError
-from ..core.plan import Ask, Noise, Plan, PoissonRows
+from ..core.plan import Ask, Noise, Plan
 from . import pld, selections
 from .draws import TurnCost, TurnCosts
 from .price_store import PriceStore
@@ -88,11 +88,6 @@ NOT_PURE = (
     "delta = 0 needs a plan of pure mechanisms only (Laplace, Gumbel, permute-and-flip); this one has Gaussian noise. "
     "Choose delta > 0."
 )
-NOT_GAUSSIAN = (
-    "a plan that samples rows may hold Gaussian asks only, and no branches: no valid account of "
-    "sampled selections is known "
-    "to us."
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,8 +110,7 @@ class PricedPlan:
             ) from None
         if not 0 <= turn < ask.times:
             raise NotPricedError(f"ask {name!r} was priced for {ask.times} turns, but turn {turn + 1} was asked for.")
-        q = ask.rows.rate if isinstance(ask.rows, PoissonRows) else 1.0
-        return TurnCost(ask.noise, self.rho_scale * self._weights[name][turn], q, ask.offset)
+        return TurnCost(ask.noise, self.rho_scale * self._weights[name][turn], ask.sampling_rate, ask.offset)
 
     def branch(self, name: str) -> PricedPlan:
         """What is left to ask after a branch was chosen, at the same price."""
@@ -186,14 +180,10 @@ def spent_epsilon(costs: TurnCosts, delta: float, budget: Budget, asked: float |
         if not costs.all_pure:
             raise BudgetError(NOT_PURE)
         return costs.pure
-    if costs.sampled and (not costs.gaussian or costs.branches):
-        raise BudgetError(NOT_GAUSSIAN)
-    if costs.gaussian:
+    if costs.gaussian or costs.sampled:
+        steps = costs.multipliers(budget.kappa) if costs.sampled else []
         exact = math.inf if costs.random else gaussian_epsilon(costs.mu, delta)
-        if not costs.sampled:
-            return exact
-        steps = costs.multipliers(budget.kappa)
-        return min(exact, pld.sampled_epsilon(steps, delta, budget.relation))
+        return min(exact, pld.sampled_epsilon(steps, delta, budget.relation)) if steps else exact
     found = [renyi_epsilon(costs.renyi(), delta)]
     if costs.all_pure:
         found.append(costs.pure)
@@ -282,8 +272,8 @@ def _refuse_unpriceable(plan: Plan, unit: TurnCosts, budget: Budget) -> None:
         )
     if budget.delta == 0 and not unit.all_pure:
         raise BudgetError(NOT_PURE)
-    if unit.sampled and (not unit.gaussian or unit.branches):
-        raise BudgetError(NOT_GAUSSIAN)
+    if unit.sampled:
+        unit.turns()  # refuses what no loss distribution accounts for
     if budget.epsilon is None and unit.sampled:
         raise BudgetError(
             "a plan that samples rows is priced in (epsilon, delta) only; give epsilon and delta instead of rho or mu."

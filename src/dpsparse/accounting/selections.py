@@ -14,7 +14,7 @@ long the answer is trivial (delta 1, epsilon infinite, budget 0), so a caller ca
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -31,7 +31,7 @@ from .recursion import (
     one_selection,
     pure,
 )
-from .stages import Counted, Stage
+from .stages import Stage
 
 #: Grid cells in a typical range, more in short plans; the bound falls towards the exact one as they grow.
 POINTS = 20
@@ -48,43 +48,17 @@ BELOW = 4.0
 COSTLIEST = 12000.0
 
 
-def selection_delta(
-    epsilon: float,
-    etas: Counted,
-    mu: float = 0.0,
-    *,
-    laplaces: Counted = (),
-    branches: Sequence[Stage] = (),
-    points: int = POINTS,
-) -> float:
-    """Bound from above on delta(epsilon) of a plan; see `Stage` for what describes it.
+def stage_delta(epsilon: float, plan: Stage, points: int = POINTS) -> float:
+    """Bound from above on delta(epsilon) of a plan.
 
     Examples
     --------
-    >>> round(selection_delta(0.0, [(1.0, 1)]), 6)  # one exponential mechanism: tanh(1/4)
+    >>> round(stage_delta(0.0, Stage(((1.0, 1),))), 6)  # one exponential mechanism: tanh(1/4)
     0.244919
     """
-    return stage_delta(epsilon, Stage(tuple(etas), mu, tuple(laplaces), tuple(branches)), points)
-
-
-def stage_delta(epsilon: float, plan: Stage, points: int = POINTS) -> float:
-    """Bound from above on delta(epsilon) of a plan."""
     if not 0 <= epsilon < math.inf or points < 2:
         raise ValueError(f"Expected a finite epsilon >= 0 and at least 2 points, got {epsilon} and {points}.")
     return _delta(epsilon, plan, points)
-
-
-def selection_epsilon(
-    delta: float,
-    etas: Counted,
-    mu: float = 0.0,
-    *,
-    laplaces: Counted = (),
-    branches: Sequence[Stage] = (),
-    points: int = POINTS,
-) -> float:
-    """Epsilon, rounded up, for which the plan is (epsilon, delta)-DP; see `Stage` for what describes it."""
-    return stage_epsilon(delta, Stage(tuple(etas), mu, tuple(laplaces), tuple(branches)), points)
 
 
 def stage_epsilon(delta: float, plan: Stage, points: int = POINTS) -> float:

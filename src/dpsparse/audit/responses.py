@@ -14,10 +14,13 @@ from ..core import Noise
 from ..core.facts import Vector
 from ..oracles.local import LocalNoise, person_charge
 from ..oracles.noise_info import exact_charge
+from ..queries.gradient import contributions
 from ..queries.kinds import Gradient, Indices, PerturbedMinimum, Query, RidgeMinimum, Select, SupportVotes
 from ..queries.losses import Loss
 from ..queries.minimisers import perturbed_minimum, ridge_minimum, ridge_spec, tilted_side
-from ..queries.rules import CHOICES, VOTE_RANGE, contributions, measure, score_sensitivity, scores_of, votes
+from ..queries.rules import CHOICES, measure
+from ..queries.scores import score_sensitivity, scores_of
+from ..queries.votes import VOTE_RANGE, votes
 from ..rows.hosts import MemoryHost
 from ..rows.single_records import private_targets
 

@@ -25,10 +25,12 @@ from ..fitting import Matrix
 from ..io.scikit import clone
 from ..oracles.local import LocalNoise, person_charge
 from ..oracles.noise_info import exact_charge
+from ..queries.gradient import contributions
 from ..queries.kinds import Gradient, PerturbedMinimum, Query, RandomizedLabels, RidgeMinimum, Select, SupportVotes
 from ..queries.losses import Loss
 from ..queries.minimisers import ridge_minimum, ridge_spec
-from ..queries.rules import CHOICES, SUMS, contributions, measure, score_sensitivity, scores_of
+from ..queries.rules import CHOICES, SUMS, measure
+from ..queries.scores import score_sensitivity, scores_of
 from ..queries.sensitivity import Integers
 from ..rows.hosts import MemoryHost
 from ..rows.single_records import private_targets

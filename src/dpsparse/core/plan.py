@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Annotated, Any
@@ -250,11 +250,14 @@ class Ask:
         return tuple(self.share * v / (total * self.draws) for v in schedule)
 
     @property
+    def sampling_rate(self) -> float:
+        """The probability with which a row is drawn for a turn; 1 where none is left out by chance."""
+        return self.rows.rate if isinstance(self.rows, PoissonRows) else 1.0
+
+    @property
     def rate(self) -> float:
         """The part of the rows that is expected to answer a turn; in the local model, of the people."""
-        if isinstance(self.rows, OncePerPerson):
-            return self.rows.reports / self.times
-        return self.rows.rate if isinstance(self.rows, PoissonRows) else 1.0
+        return self.rows.reports / self.times if isinstance(self.rows, OncePerPerson) else self.sampling_rate
 
     def repeated(self, times: int) -> Ask:
         """The ask of `times` models on the same rows, each at the same price."""
@@ -291,12 +294,7 @@ def _check_parts(plan: Plan) -> None:
 
 def _check_laws(plan: Plan) -> None:
     """Asks with a random number of turns must say whether they share one draw."""
-    drawn: list[Ask] = []
-    waiting = [plan]
-    while waiting:
-        some = waiting.pop()
-        drawn += [a for a in some.asks if a.law is not None]
-        waiting += [branch for _, branch in some.branches] + list(some.parts)
+    drawn = [ask for ask in plan.all_asks() if ask.law is not None]
     seen: dict[str, Ask] = {}
     for ask in drawn:
         assert ask.law is not None
@@ -401,8 +399,7 @@ class Plan:
             raise PrivacyError(f"unproven must be a text that says why, or empty, got {self.unproven!r}.")
         _check_parts(self)
         if not self.unproven:
-            followers = (*(branch for _, branch in self.branches), *self.parts)
-            doubts = dict.fromkeys(plan.unproven for plan in followers if plan.unproven)
+            doubts = dict.fromkeys(plan.unproven for plan in self.followers if plan.unproven)
             object.__setattr__(self, "unproven", "; ".join(doubts))
         if self.models < 1 or (self.models > 1 and not self.interleaved):
             raise PrivacyError(f"only interleaved plans hold several models, and none holds {self.models}.")
@@ -433,6 +430,23 @@ class Plan:
         raise KeyError(name)
 
     @property
+    def followers(self) -> tuple[Plan, ...]:
+        """The branches, one of which comes after the asks, or the parts, one of which has a record."""
+        return (*(branch for _, branch in self.branches), *self.parts)
+
+    def all_asks(self) -> Iterator[Ask]:
+        """The asks of the plan, of its branches and of its parts."""
+        yield from self.asks
+        for follower in self.followers:
+            yield from follower.all_asks()
+
+    def changed(self, change: Callable[[Ask], Ask]) -> Plan:
+        """The plan with every ask changed, those of branches and parts too."""
+        asks, parts = tuple(map(change, self.asks)), tuple(part.changed(change) for part in self.parts)
+        branches = tuple((name, branch.changed(change)) for name, branch in self.branches)
+        return replace(self, asks=asks, branches=branches, parts=parts)
+
+    @property
     def local(self) -> bool:
         """Whether every answer is made of reports that people randomised themselves."""
         return bool(self.asks) and all(a.noise.local for a in self.asks) and not self.branches
@@ -452,19 +466,12 @@ class Plan:
     @property
     def share(self) -> float:
         """The shares of all asks, with those of the dearest branch or part."""
-        rest = max((plan.share for plan in (*(b for _, b in self.branches), *self.parts)), default=0.0)
-        return math.fsum(a.share for a in self.asks) + rest
+        return math.fsum(a.share for a in self.asks) + max((plan.share for plan in self.followers), default=0.0)
 
     def with_share(self, share: float) -> Plan:
         """The plan with all shares multiplied by one number, so that they come to `share`."""
         factor = share / self.share
-
-        def times(plan: Plan) -> Plan:
-            asks = tuple(replace(a, share=a.share * factor) for a in plan.asks)
-            branches = tuple((name, times(b)) for name, b in plan.branches)
-            return replace(plan, asks=asks, branches=branches, parts=tuple(times(part) for part in plan.parts))
-
-        return times(self)
+        return self.changed(lambda ask: replace(ask, share=ask.share * factor))
 
     def then(self, asks: tuple[Ask, ...]) -> Plan:
         """The plan with some asks after everything else, whatever branch was taken.
@@ -522,9 +529,7 @@ class Plan:
 
     def with_noise(self, old: Noise, new: Noise) -> Plan:
         """The plan with one kind of noise exchanged for another."""
-        asks = tuple(replace(a, noise=new) if a.noise is old else a for a in self.asks)
-        branches = tuple((n, p.with_noise(old, new)) for n, p in self.branches)
-        return replace(self, asks=asks, branches=branches, parts=tuple(p.with_noise(old, new) for p in self.parts))
+        return self.changed(lambda ask: replace(ask, noise=new) if ask.noise is old else ask)
 
 
 #: Version of stored plans; a release reads every version up to its own. Version 1 had no names of

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from ..core import DataError, MissingValueError, Plan, checks
 from ..core.facts import LARGEST_SIZE, Vector
-from ..oracles import asks_of
 from ..rows.records import AT_FIT, REFUSAL, cell_numbers, suppress_messages
 from ..rows.row_terms import RowTerms
 from .request import FitRequest
@@ -154,7 +153,7 @@ def refuse_terms(request: FitRequest, plan: Plan, recipe: str) -> None:
     if not (weights or offsets):
         return
     word = " and ".join(name for name, used in (("weights", weights), ("offsets", offsets)) if used)
-    asked = {ask.question for ask in asks_of(plan)}
+    asked = {ask.question for ask in plan.all_asks()}
     if plan.local or asked & set(WITHOUT_TERMS):
         raise ValueError(
             f"recipe {recipe!r} does not take {word}: it minimises whole objectives, or asks devices. Use a recipe "

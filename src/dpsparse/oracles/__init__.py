@@ -2,7 +2,7 @@
 
 from .central import CentralOracle
 from .exact import ExactOracle
-from .gate import Gate, PaymentLike, ProgressCallback, asks_of, needs_all_rows
+from .gate import Gate, PaymentLike, ProgressCallback, needs_all_rows
 from .guarded import GuardedOracle, refuse_violations
 from .local import LocalOracle
 from .make import make_oracle
@@ -28,7 +28,6 @@ __all__ = [
     "SharedNoiseOracle",
     "Tape",
     "TapedOracle",
-    "asks_of",
     "make_oracle",
     "needs_all_rows",
     "refuse_violations",

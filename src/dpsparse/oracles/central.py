@@ -33,10 +33,14 @@ from ..core.mechanisms import (
 from ..core.plan import Noise
 from ..core.statement import Receipt
 from ..core.threads import run_in_thread, thread_count
+from ..queries.charge import Charge
 from ..queries.kinds import Indices, PerturbedMinimum, Query, Released, RidgeMinimum, Select, SupportVotes
 from ..queries.losses import Loss, guard
 from ..queries.minimisers import MinimiserSpec, finished_name, perturbed_minimum, ridge_minimum
-from ..queries.rules import CHOICES, SUMS, Charge, SumSpec, candidates_of, scores_of, votes
+from ..queries.rules import CHOICES, SUMS
+from ..queries.scores import candidates_of, scores_of
+from ..queries.sensitivity import SumSpec
+from ..queries.votes import votes
 from ..rows.hosts import Host
 from ..rows.shard import Shard
 from .gate import ChargedOracle, Gate, PaymentLike, ProgressCallback
@@ -46,7 +50,7 @@ from .noise_info import PricedNoise
 DRAWN_ASIDE = 2**14
 
 
-class CentralOracle(ChargedOracle):
+class CentralOracle(ChargedOracle[PricedNoise]):
     """Rows on a host, loss, priced plan and randomness; its public methods are noisy answers.
 
     Parameters
@@ -60,8 +64,6 @@ class CentralOracle(ChargedOracle):
     watcher : callable, optional
         Told the name of every ask that is charged.
     """
-
-    gate: Gate[PricedNoise]
 
     def __init__(
         self,
@@ -92,11 +94,6 @@ class CentralOracle(ChargedOracle):
         return self._ways[type(question)](self, charge)
 
     @property
-    def terms(self) -> PricedNoise:
-        """How much noise answers get from here on: public."""
-        return self.gate.terms
-
-    @property
     def priced(self) -> PricedPlan:
         """What was paid for, from here on."""
         return self.terms.priced
@@ -106,7 +103,7 @@ class CentralOracle(ChargedOracle):
         last = self._last
         if last is not None and last.query is question and (last.ask.name, last.turn) == (ask, turn):
             return self.terms.deviation_of(last.scale, last.ask, last.divisor)
-        return self.terms.deviation(question, ask, turn)
+        return super().deviation(question, ask, turn)
 
     def take_branch(self, branch: str) -> None:
         """Go on with a branch of the plan, at its price."""

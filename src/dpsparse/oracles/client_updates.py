@@ -22,13 +22,14 @@ import numpy as np
 
 from ..accounting.pricing import PricedPlan
 from ..core.errors import PrivacyError
-from ..core.facts import LARGEST_SIZE, SMALLEST_SIZE, Clip, Vector, in_range
+from ..core.facts import Clip, Vector
 from ..core.mechanisms import Randomness, lattice_gaussian
 from ..core.plan import Ask, EveryRow, Noise, Plan, PoissonRows
 from ..core.statement import Receipt
 from ..queries.kinds import Gradient, Query
+from ..queries.sensitivity import check_bound
 from ..rows.sampling import PoissonSample
-from .gate import Gate, TurnNoise, check_answerable, sample_rate, share_of_rows
+from .gate import Gate, TurnNoise, check_answerable
 
 #: Units of the lattice in the norm S of one change.
 UNITS = 2.0**20
@@ -82,16 +83,13 @@ class ClippedMeanNoise:
             check_answerable(Gradient, ask, together=False, noisy=noisy)
             if ask.noise not in (Noise.GAUSSIAN, Noise.NONE) or ask.question not in (None, Gradient.__name__):
                 raise PrivacyError(f"ask {ask.name!r} is no mean of clipped vectors with Gaussian noise.")
-        if not in_range(self.clip):
-            raise PrivacyError(
-                f"a clip must be positive, between {SMALLEST_SIZE:g} and {LARGEST_SIZE:g}, got {self.clip!r}."
-            )
+        check_bound(self.clip, "a clip")
 
     def measure(self, query: Query, ask: Ask, turn: int) -> TurnNoise:
         """Noise of the priced multiple of the clip."""
         if not isinstance(query, Gradient) or query.clip != Clip(self.clip):
             raise PrivacyError(f"ask {ask.name!r} was priced for gradients within a clip, and for nothing else.")
-        rate = share_of_rows(ask)
+        rate = ask.sampling_rate
         if self.priced is None:
             return TurnNoise(0.0, math.inf, rate, rate * self.count)
         cost = self.priced.cost(ask.name, turn)  # refuses a turn that was not priced
@@ -138,13 +136,10 @@ class ClientUpdates:
 
     def invite(self, randomness: Randomness) -> list[int]:
         """The sites that take part in a round, each by a coin of its own: **secret**."""
-        rate = sample_rate(self.priced.plan[NAME])
-        taking = (
-            np.ones(self.sites, dtype=bool)
-            if rate is None
-            else PoissonSample(rate, randomness.key()).mask(0, self.sites)
-        )
-        return [int(i) for i in np.flatnonzero(taking)]
+        rate = self.priced.plan[NAME].sampling_rate
+        if rate == 1:
+            return list(range(self.sites))
+        return [int(i) for i in np.flatnonzero(PoissonSample(rate, randomness.key()).mask(0, self.sites))]
 
     def average(self, turn: int, changes: Sequence[Vector], size: int, randomness: Randomness) -> Vector:
         """The noisy average of a round.

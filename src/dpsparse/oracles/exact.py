@@ -11,21 +11,22 @@ from ..core.errors import PrivacyError
 from ..core.facts import Vector
 from ..core.plan import Noise, Plan
 from ..core.statement import Receipt
+from ..queries.charge import Charge
 from ..queries.kinds import Indices, Query, Released, Select, SupportVotes
 from ..queries.losses import Loss
-from ..queries.rules import CHOICES, MINIMA, SUMS, Charge, candidates_of, exact_sum, scores_of, votes
+from ..queries.rules import CHOICES, MINIMA, SUMS, exact_sum
+from ..queries.scores import candidates_of, scores_of
+from ..queries.votes import votes
 from ..rows.hosts import Host
 from .gate import ChargedOracle, Gate, PaymentLike, ProgressCallback
 from .noise_info import ZeroNoise
 
 
-class ExactOracle(ChargedOracle):
+class ExactOracle(ChargedOracle[ZeroNoise]):
     """Answers the same asks as the central oracle, exactly. What it returns must not be published.
 
     Clips of what polishing asks stay: there they are part of the query, quantiles that the solver chose.
     """
-
-    gate: Gate[ZeroNoise]
 
     def __init__(
         self,
@@ -77,15 +78,6 @@ class ExactOracle(ChargedOracle):
 
     def _minimum(self, charge: Charge) -> Vector:
         return MINIMA[type(charge.query)].exact(charge, self._shards, self._loss)
-
-    def deviation(self, question: Query, ask: str, turn: int) -> float:
-        """No noise."""
-        return 0.0
-
-    @property
-    def terms(self) -> ZeroNoise:
-        """No noise, from here on."""
-        return self.gate.terms
 
 
 def _key(generator: np.random.Generator) -> int:

@@ -14,7 +14,7 @@ from the charge, and computes none of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from threading import RLock
 from typing import Any, Generic, NamedTuple, NoReturn, Protocol, Self, TypeVar
 
@@ -23,7 +23,7 @@ from ..core.facts import Facts
 from ..core.plan import Ask, EveryRow, Noise, Plan, PoissonRows
 from ..core.statement import Receipt
 from ..queries.charge import MADE_BY_THE_GATE, Charge
-from ..queries.kinds import Gradient, Oracle, PerturbedMinimum, Query, RandomizedLabels, Select, SupportVotes
+from ..queries.kinds import Gradient, NoiseInfo, Oracle, PerturbedMinimum, Query, RandomizedLabels, Select, SupportVotes
 from ..queries.rules import CHOICES, MINIMA, SUMS
 from ..queries.table import NOT_BY_UNIT
 from ..rows.sampling import PoissonSample
@@ -86,7 +86,12 @@ class Terms(Protocol):
         ...
 
 
+class OracleTerms(Terms, NoiseInfo, Protocol):
+    """Terms that a solver may look up, too."""
+
+
 AnyTerms = TypeVar("AnyTerms", bound=Terms)
+AnyOracleTerms = TypeVar("AnyOracleTerms", bound=OracleTerms)
 
 
 class Gate(Generic[AnyTerms]):
@@ -142,8 +147,8 @@ class Gate(Generic[AnyTerms]):
             self._payment.start()
         if self._watcher is not None:
             self._watcher(ask)
-        rate = sample_rate(planned)
-        sample = None if rate is None or self._key is None else PoissonSample(rate, self._key())
+        rate = planned.sampling_rate
+        sample = None if rate == 1 or self._key is None else PoissonSample(rate, self._key())
         return Charge(query, planned, turn, *noise, sample, MADE_BY_THE_GATE)
 
     def _next_turn(self, name: str) -> tuple[Ask, int]:
@@ -235,7 +240,7 @@ def check_answerable(kind: type, ask: Ask, *, together: bool, noisy: bool = True
     if not isinstance(ask.rows, EveryRow | PoissonRows):
         raise PrivacyError(f"ask {ask.name!r} is one of the local model, in which each person answers for themselves.")
     sampled = kind in SUMS and SUMS[kind].sampled
-    if sample_rate(ask) is not None and not sampled:
+    if ask.sampling_rate < 1 and not sampled:
         raise PrivacyError(f"ask {ask.name!r}: {kind.__name__} is asked of every row; plan it with EveryRow().")
     if kind in STATISTICS and not together:
         raise PrivacyError(f"{kind.__name__} needs all rows in one place, and this host keeps them apart.")
@@ -245,7 +250,7 @@ def check_answerable(kind: type, ask: Ask, *, together: bool, noisy: bool = True
 
 def check_plan(plan: Plan, *, together: bool, noisy: bool = True) -> None:
     """Refuse a plan that names a kind of query which cannot be answered; arguments as in `check_answerable`."""
-    for ask in asks_of(plan):
+    for ask in plan.all_asks():
         if ask.question is not None:
             if ask.question not in _NAMED:
                 raise PrivacyError(f"ask {ask.name!r}: there is no kind of query {ask.question!r}.")
@@ -256,7 +261,7 @@ def check_by_unit(plan: Plan) -> None:
     """Refuse a plan of which a kind of query bounds what one row adds, and not what all rows of a unit add."""
     if plan.local:
         raise PrivacyError(f"asks of devices {NOT_BY_UNIT} In the local model each person speaks for one record.")
-    for ask in asks_of(plan):
+    for ask in plan.all_asks():
         if ask.question is not None and ask.question in _NAMED:
             refuse_rows_alone(_NAMED[ask.question])
 
@@ -274,32 +279,14 @@ def refuse_rows_alone(kind: type) -> None:
 
 def needs_all_rows(plan: Plan) -> bool:
     """Whether a plan asks for what is no sum, so that rows must be in one place: public."""
-    asks = [_NAMED.get(ask.question) for ask in asks_of(plan) if ask.question is not None]
+    asks = [_NAMED.get(ask.question) for ask in plan.all_asks() if ask.question is not None]
     return plan.local or any(kind in STATISTICS for kind in asks)
 
 
-def asks_of(plan: Plan) -> Iterator[Ask]:
-    """The asks of a plan, of its branches and of its parts."""
-    yield from plan.asks
-    for follower in (*(branch for _, branch in plan.branches), *plan.parts):
-        yield from asks_of(follower)
+class ChargedOracle(Oracle, Generic[AnyOracleTerms]):
+    """An oracle that answers what its gate lets through; it is not copied or stored."""
 
-
-def sample_rate(ask: Ask) -> float | None:
-    """The public rate at which rows are drawn for an ask; None where every row answers."""
-    return ask.rows.rate if isinstance(ask.rows, PoissonRows) else None
-
-
-def share_of_rows(ask: Ask) -> float:
-    """The expected part of the rows that answer an ask: public, unlike the part that does."""
-    rate = sample_rate(ask)
-    return 1.0 if rate is None else rate
-
-
-class ChargedOracle(Oracle):
-    """An oracle that asks rows with charges of its gate; it is not copied or stored."""
-
-    def __init__(self, facts: Facts, gate: Gate[Any]) -> None:
+    def __init__(self, facts: Facts, gate: Gate[AnyOracleTerms]) -> None:
         self.facts = facts
         self.plan = gate.terms.plan
         self.passes = 0.0
@@ -311,6 +298,15 @@ class ChargedOracle(Oracle):
         named = query.support if isinstance(query, Gradient) else None
         self.passes += charge.rate * (1.0 if named is None else named.size / self.facts.dimension)
         return charge
+
+    @property
+    def terms(self) -> AnyOracleTerms:
+        """How much noise answers get from here on: public."""
+        return self.gate.terms
+
+    def deviation(self, question: Query, ask: str, turn: int) -> float:
+        """Noise of an answer to a query, as it was priced."""
+        return self.terms.deviation(question, ask, turn)
 
     def take_branch(self, branch: str) -> None:
         """Go on with a branch of the plan, at its price."""

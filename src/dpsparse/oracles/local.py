@@ -30,9 +30,10 @@ from ..core.mechanisms import Randomness
 from ..core.mechanisms.local import LocalGaussian, Piecewise, PrivUnit, RandomisedResponse, TwoPoint, best_scalar
 from ..core.participation import OncePerPerson
 from ..core.plan import Ask, Noise, Plan
+from ..queries.charge import Charge
+from ..queries.gradient import contributions
 from ..queries.kinds import Gradient, Query, RandomizedLabels
 from ..queries.losses import Loss, guard
-from ..queries.rules import Charge, contributions
 from ..rows.hosts import Host
 from ..rows.shard import Shard
 from ..rows.single_records import PIECE_ENTRIES, PublicRows, private_targets
@@ -156,7 +157,7 @@ def _once(ask: Ask) -> OncePerPerson:
     return ask.rows
 
 
-class LocalOracle(ChargedOracle):
+class LocalOracle(ChargedOracle[LocalNoise]):
     """People, simulated on one machine; each answers one turn with a report of their own.
 
     Parameters
@@ -174,8 +175,6 @@ class LocalOracle(ChargedOracle):
     entries : int
         People report in pieces of about this many numbers; a matter of memory.
     """
-
-    gate: Gate[LocalNoise]
 
     def __init__(
         self,
@@ -202,11 +201,6 @@ class LocalOracle(ChargedOracle):
         self._randomness = randomness
         self._entries = entries
 
-    @property
-    def terms(self) -> LocalNoise:
-        """Which randomiser answers: public."""
-        return self.gate.terms
-
     def answer(self, question: Query, ask: str) -> Vector:
         """Charge, let this turn's people report, add up."""
         charge = self.charge(question, ask)
@@ -227,10 +221,6 @@ class LocalOracle(ChargedOracle):
         for own in contributions(charge, self._shards, self._loss, members, self._entries, sparse=sparse):
             total += charge.spec.total(own, self._randomness)
         return np.asarray(total * (charge.spec.unit / int(members.sum())), dtype=np.float64)
-
-    def deviation(self, question: Query, ask: str, turn: int) -> float:
-        """Noise of an answer to a query."""
-        return self.terms.deviation(question, ask, turn)
 
     def take_branch(self, branch: str) -> None:
         """Local plans have no branches."""

@@ -16,26 +16,15 @@ from ..accounting.pricing import PricedPlan
 from ..core.errors import PrivacyError
 from ..core.facts import Facts
 from ..core.plan import Ask, Noise, Plan
+from ..queries.charge import Charge
 from ..queries.choices import UNIT_SPREAD
 from ..queries.kinds import PerturbedMinimum, Query, Select, SupportVotes
 from ..queries.losses import Loss
 from ..queries.minimisers import proven_offset
-from ..queries.rules import (
-    CHECKED,
-    CHOICES,
-    MINIMA,
-    SUMS,
-    Charge,
-    SumSpec,
-    SumSpecCache,
-    absent_record,
-    measure,
-    rounding,
-    score_sensitivity,
-    try_out,
-    vote_range,
-)
-from ..queries.sensitivity import check_support
+from ..queries.rules import CHECKED, CHOICES, MINIMA, SUMS, SumSpecCache, absent_record, measure, try_out
+from ..queries.scores import rounding, score_sensitivity
+from ..queries.sensitivity import SumSpec, check_support
+from ..queries.votes import vote_range
 from ..rows.hosts import Host
 from ..rows.lattice import Lattice
 from ..rows.shard import Shard
@@ -46,8 +35,6 @@ from .gate import (
     check_plan,
     check_query,
     refuse_rows_alone,
-    sample_rate,
-    share_of_rows,
 )
 
 
@@ -86,7 +73,7 @@ class ZeroNoise:
         """No noise."""
         if not (self.people and self.plan.local):
             check_query(query, ask, together=self.together, noisy=False)
-        rate = share_of_rows(ask)
+        rate = ask.sampling_rate
         spec = measure(query, self.lattice) if self.lattice is not None and type(query) in SUMS else None
         return TurnNoise(0.0, math.inf, rate, rate * self.facts.n_rows, spec)
 
@@ -214,7 +201,7 @@ class PricedNoise:
         if ask.noise is Noise.LAPLACE:
             steps = measured.step * np.ones(measured.size)
             return measured.reach.l1(relation) + float(steps.sum())
-        records = 1 if sample_rate(ask) is None else relation.kappa
+        records = 1 if ask.sampling_rate == 1 else relation.kappa
         return measured.reach.l2(relation) + records * measured.step_norm
 
     def deviation(self, question: Query, ask: str, turn: int) -> float:

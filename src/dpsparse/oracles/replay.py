@@ -10,7 +10,7 @@ from ..core.errors import PrivacyError
 from ..core.plan import Plan
 from ..core.statement import Receipt
 from ..queries.kinds import NoiseInfo, Oracle, Query, Released
-from .gate import Gate
+from .gate import ChargedOracle, Gate
 from .noise_info import ZeroNoise
 
 #: What was asked (kind of query, ask) and what was answered.
@@ -80,7 +80,7 @@ class RecordingOracle(PassingOracle):
         return answer
 
 
-class ReplayOracle(Oracle):
+class ReplayOracle(ChargedOracle[ZeroNoise]):
     """Plays back recorded answers. It has no rows.
 
     Guarantee
@@ -89,23 +89,15 @@ class ReplayOracle(Oracle):
     """
 
     def __init__(self, original: Oracle, tape: Answers, receipts: Sequence[Receipt] = ()) -> None:
-        self.facts = original.facts
-        self._terms: NoiseInfo = original.first_terms if isinstance(original, RecordingOracle) else original.terms
-        self.plan = self._terms.plan
-        self.passes = 0.0
-        self._gate = Gate(ZeroNoise(self.plan, self.facts, people=True))
+        self._priced: NoiseInfo = original.first_terms if isinstance(original, RecordingOracle) else original.terms
+        super().__init__(original.facts, Gate(ZeroNoise(self._priced.plan, original.facts, people=True)))
         self._tape = list(tape)
         self._receipts = list(receipts)
 
     @property
-    def terms(self) -> NoiseInfo:
+    def terms(self) -> NoiseInfo:  # type: ignore[override]
         """As they were priced."""
-        return self._terms
-
-    @property
-    def unused_turns(self) -> dict[str, int]:
-        """Turns that were not replayed."""
-        return self._gate.unused_turns
+        return self._priced
 
     @property
     def receipts(self) -> list[Receipt]:
@@ -114,18 +106,12 @@ class ReplayOracle(Oracle):
 
     def take_branch(self, branch: str) -> None:
         """Go on with a branch of the plan."""
-        self._gate.take_branch(branch)
-        self.plan = self._gate.terms.plan
-        self._terms = self._terms.branch(branch)
-        self.choices = (*self.choices, branch)
-
-    def deviation(self, question: Query, ask: str, turn: int) -> float:
-        """Public noise, as it was priced."""
-        return self._terms.deviation(question, ask, turn)
+        super().take_branch(branch)
+        self._priced = self._priced.branch(branch)
 
     def answer(self, question: Query, ask: str) -> Released:
         """The recorded answer, if this is what the recorded run asked next."""
-        self._gate.next(question, ask)
+        self.gate.next(question, ask)
         expected = (type(question).__name__, ask)
         if not self._tape or self._tape[0][:2] != expected:
             raise PrivacyError(

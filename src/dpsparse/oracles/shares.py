@@ -59,15 +59,13 @@ def check_shareable(plan: Plan) -> None:
 
     Selections, statistics, noise that is not Gaussian.
     """
-    for ask in plan.asks:
+    for ask in plan.all_asks():
         if ask.question not in _SUMS or ask.noise is not Noise.GAUSSIAN:
             raise PrivacyError(
                 f"ask {ask.name!r} is not a sum with Gaussian noise, so sites cannot make its "
                 "noise in shares. Use a recipe of noisy sums, "
                 "such as dp_sgd_ht, dp_ight with mechanism='dense', or dual_averaging."
             )
-    for follower in (*(branch for _, branch in plan.branches), *plan.parts):
-        check_shareable(follower)
     check_plan(plan, together=False)
 
 
@@ -146,7 +144,7 @@ class NoiseShare:
         self._gate.take_branch(branch)
 
 
-class SharedNoiseOracle(ChargedOracle):
+class SharedNoiseOracle(ChargedOracle[SharedNoise]):
     """Adds up what sites answer. It holds no rows and draws no noise.
 
     Parameters
@@ -160,8 +158,6 @@ class SharedNoiseOracle(ChargedOracle):
     watcher : callable, optional
         Told the name of every ask that is charged.
     """
-
-    gate: Gate[SharedNoise]
 
     def __init__(
         self,
@@ -177,11 +173,6 @@ class SharedNoiseOracle(ChargedOracle):
         super().__init__(facts, Gate(terms, watcher=watcher))
         self._sites = tuple(sites)
         self._honest = honest
-
-    @property
-    def terms(self) -> SharedNoise:
-        """How much noise answers get from here on: public."""
-        return self.gate.terms
 
     def answer(self, question: Query, ask: str) -> Vector:
         """Charge, ask every site, add up."""
@@ -201,10 +192,6 @@ class SharedNoiseOracle(ChargedOracle):
             total += part  # modulo 2^64
         self.receipts.append(charge.receipt)
         return np.asarray(total * (charge.spec.step / charge.divisor), dtype=np.float64)
-
-    def deviation(self, question: Query, ask: str, turn: int) -> float:
-        """Noise of an answer to a query, with the shares of all sites."""
-        return self.terms.deviation(question, ask, turn)
 
     def take_branch(self, branch: str) -> None:
         """Go on with a branch of the plan, at its price."""

@@ -33,7 +33,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -160,7 +160,7 @@ class Tape:
         """A key for one purpose; a fresh one where the run is done, and nothing depends on it."""
         return derived(secrets.token_bytes(KEY) if self.key is None else self.key, name)
 
-    def recorded(self, inner: ChargedOracle, host: Host, randomness: Randomness, *public: object) -> TapedOracle:
+    def recorded(self, inner: ChargedOracle[Any], host: Host, randomness: Randomness, *public: object) -> TapedOracle:
         """An oracle whose answers stand on this tape: a new section, which binds public values and rows."""
         frame, bound = self.next(), digest_of(host.facts, *public)
         mark = "" if self.key is None or self.done else mark_of(host, self.subkey(f"rows {bound}"))
@@ -191,9 +191,9 @@ class Tape:
 class TapedOracle(PassingOracle):
     """Answers of another oracle behind a tape: stored ones are returned again, others are stored first."""
 
-    inner: ChargedOracle
+    inner: ChargedOracle[Any]
 
-    def __init__(self, inner: ChargedOracle, tape: Tape, randomness: Randomness) -> None:
+    def __init__(self, inner: ChargedOracle[Any], tape: Tape, randomness: Randomness) -> None:
         super().__init__(inner)
         self._tape, self._randomness = tape, randomness
         self._lock = threading.RLock()

@@ -12,7 +12,8 @@ radius of the ball, or the norm of the box's far corner without a ball.
 
 * Added or removed: the sum moves by at most N, and by :math:`\max(-l_j, u_j)` in coordinate j.
 * Replaced: by at most :math:`u_j - l_j` in coordinate j, hence by :math:`\|u - l\|` in norm; and by
-  at most 2N.
+  at most 2N, or :math:`\sqrt2 N` where no number is negative: then :math:`\langle v, v'\rangle \ge 0`, so
+  that :math:`\|v - v'\|^2 \le \|v\|^2 + \|v'\|^2`.
 
 What is still believed of a row function is that a record's values do not depend on other records,
 which a law tests for every one of them (`tests/laws/test_row_laws.py`). Nobody has to prove a
@@ -40,7 +41,7 @@ from ..rows.lattice import Lattice
 from ..rows.shard import Shard
 from ..rows.units import Indices, weights_of
 from .losses import Loss
-from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec
+from .sensitivity import Integers, Sensitivity, SumSpec
 from .table import Asked, SumRule
 from .unit_sums import HEADROOM, unit_sums, weight_of
 
@@ -93,9 +94,9 @@ class Bound:
         width = self.upper - self.lower
         size = self.norm if ball else float(self._far.max())
         radius = self.norm if ball else float(np.linalg.norm(self._far)) if self._far.size > 1 else size
-        pair = min(2 * radius, float(np.linalg.norm(width)))
+        pair = min((2 if self.lower.any() else math.sqrt(2)) * radius, float(np.linalg.norm(width)))
         reach = Sensitivity(radius, self._far, pair_norm=pair, pair_entry=width)
-        return SumSpec(reach, size / units, units, max(1, int(units / RELEASE_UNITS)))
+        return SumSpec(reach, size / units, units)
 
     def clipped(self, values: Vector) -> Vector:
         """Rows of values, each within the set; the same array where all of them are."""

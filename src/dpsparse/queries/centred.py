@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -52,20 +51,6 @@ class RowView:
     def rows_away(self, rows: slice) -> Vector:
         """Some rows, centred."""
         return self.away[rows]
-
-
-class MarginView(Protocol):
-    """A block of rows and the margins of a model: **private**."""
-
-    @property
-    def margins(self) -> Vector:
-        """Margins of the rows."""
-        ...
-
-    @property
-    def block(self) -> Block:
-        """The rows themselves."""
-        ...
 
 
 def check_centre(centre: Vector, size: int) -> None:
@@ -125,9 +110,9 @@ def clipped(view: RowView, clip: float) -> Vector:
         return np.asarray(clip * SLACK / view.norms)
 
 
-def curvature(loss: Loss, view: MarginView, top: float) -> Vector:
+def curvature(loss: Loss, margins: Vector, block: Block, top: float) -> Vector:
     """Second derivative of the loss of each row, by a difference quotient, within [0, top]."""
-    ahead, behind = (slopes(loss, view.margins + step, view.block) for step in (STEP, -STEP))
+    ahead, behind = (slopes(loss, margins + step, block) for step in (STEP, -STEP))
     with np.errstate(all="ignore"):  # a wild model must not tell anything through a warning
         quotient = ahead / (2 * STEP) - behind / (2 * STEP)
     return np.clip(quotient, 0.0, top)

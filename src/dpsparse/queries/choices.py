@@ -12,6 +12,8 @@ Guarantee
   most 2; a value that stops or begins to count moves less, as in A. q is rounded to a multiple of
   :math:`2^{-20}`, so that :math:`2^{20}T` is an integer, and scores are exact; beyond
   :math:`2^{53}` they are clamped, which moves no two of them apart.
+* ``ColumnQuantile``: the same with the last point of the grid for all values above it, and a value of every
+  record that is there.
 * ``ModalEntry``: a record adds 1 to one bin. A: 1. R: one bin falls while another rises, so the
   range is 2.
 
@@ -36,9 +38,9 @@ from ..rows.block import Block
 from ..rows.columns import typical_entries
 from ..rows.shard import Shard
 from ..rows.units import WEIGHTS, pieces_of
-from .centred import check_centre
-from .framed import ProjectedBlock, view_of
-from .kinds import ModalEntry, Quantile
+from .centred import RowView, check_centre
+from .framed import FramedView, view_of
+from .kinds import ColumnQuantile, ModalEntry, Quantile
 from .losses import Loss
 from .sensitivity import Integers
 from .table import CHOICES, ChoiceRule
@@ -52,21 +54,25 @@ LARGEST = 2**53
 UNIT_SPREAD = 1 + 2.0**-19
 #: Entries of gradients that are written out at once.
 PIECE_ENTRIES = 2**18
-KINDS = ("slopes", "gradients", "rows", "targets")
+#: What the values of a quantile are.
+KINDS = {
+    Quantile: ("slopes", "gradients", "rows", "targets"),
+    ColumnQuantile: ("column", "size", "rows", "target"),
+}
 
 
 def quantile_counts(question: Quantile, shard: Shard, loss: Loss) -> Integers:
-    """How many values are at most each point of the grid, all at most the last one, and last how many values count."""
+    """How many values are at most each point of the grid; all that count are at most the last."""
     grid = question.grid * (1 + 1e-6 * (question.of != "targets"))
-    counts = np.zeros(grid.size + 1, dtype=np.int64)
+    counts = np.zeros(grid.size, dtype=np.int64)
     for view in view_of(question.model, shard, loss):
         values, weights = _values(question.of, view, float(grid[-1]))
-        counts[:-2] += weights_below(values, weights, grid[:-1])
-        counts[-2:] += int(weights.sum())
+        counts[:-1] += weights_below(values, weights, grid[:-1])
+        counts[-1] += int(weights.sum())
     return counts
 
 
-def _values(of: str, view: ProjectedBlock, largest: float) -> tuple[Vector, Integers]:
+def _values(of: str, view: RowView | FramedView, largest: float) -> tuple[Vector, Integers]:
     """The values that count for a quantile, and their weights.
 
     Of gradients a unit has one value, of all else each of its rows has.
@@ -84,7 +90,7 @@ def _values(of: str, view: ProjectedBlock, largest: float) -> tuple[Vector, Inte
     return np.asarray(sizes[counted]), whole_weights(view.block)[counted]
 
 
-def _unit_norms(view: ProjectedBlock, largest: float) -> Vector:
+def _unit_norms(view: RowView | FramedView, largest: float) -> Vector:
     """Norm of the mean gradient of each unit, which is what `queries.unit_sums` clips."""
     starts, weight = view.block.unit_starts, weight_of(view.block)
     found = [np.zeros(0)]
@@ -126,22 +132,50 @@ def rounded_scores(ends: list[int]) -> Vector:
     return np.array([max(min(0, above, -below) // WEIGHTS, -LARGEST) / PARTS for below, above in pairs])
 
 
-def quantile_scores(question: Quantile, counts: Integers) -> Vector:
+def column_counts(question: ColumnQuantile, shard: Shard, loss: Loss) -> Integers:
+    """How many values are at most each point of the grid; all are at most the last."""
+    counts = np.zeros(question.grid.size, dtype=np.int64)
+    for values, block in zip(_column_values(question, shard), shard.blocks, strict=True):
+        weights = whole_weights(block)[block.present > 0]
+        counts[:-1] += weights_below(question.sign * values, weights, question.grid[:-1])
+        counts[-1] += int(weights.sum())
+    return counts
+
+
+def _column_values(question: ColumnQuantile, shard: Shard) -> list[Vector]:
+    """Values of the records that are there, block by block."""
+    if question.of == "target":
+        return [block.y[block.present > 0] for block in shard.blocks]
+    if question.of == "rows":
+        return [(block.largest * shard.lattice.unit)[block.present > 0] for block in shard.blocks]
+    columns = shard.columns(np.array([question.column]))
+    found = [x[block.present > 0, 0] for block, x in zip(shard.blocks, columns, strict=True)]
+    return [np.abs(values) for values in found] if question.of == "size" else found
+
+
+def quantile_scores(question: Quantile | ColumnQuantile, counts: Integers) -> Vector:
     """Minus the number of records between each cell and the quantile."""
     wanted = _whole_part(question.part) * int(counts[-1])
-    return rounded_scores([-wanted, *(PARTS * int(count) - wanted for count in counts[:-1])])
+    return rounded_scores([-wanted, *(PARTS * int(count) - wanted for count in counts)])
 
 
 def _whole_part(part: float) -> int:
     return min(max(round(part * PARTS), 1), PARTS - 1)
 
 
-def quantile_spread(question: Quantile, relation: Adjacency) -> float:
-    """Two records, or the larger part of one."""
-    if not 0 < question.part < 1 or question.of not in KINDS:
+def quantile_spread(question: Quantile | ColumnQuantile, relation: Adjacency) -> float:
+    """Two records, or twice the larger part of one; refuses what is no quantile."""
+    if not 0 < question.part < 1 or question.of not in KINDS[type(question)]:
         raise PrivacyError(f"no quantile of this kind: {question.part!r} of {question.of!r}.")
     whole = _whole_part(question.part)
     return 2.0 if relation is Adjacency.REPLACE_ONE else 2 * max(whole, PARTS - whole) / PARTS
+
+
+def column_spread(question: ColumnQuantile, relation: Adjacency) -> float:
+    """The same; refuses a grid, a column or a sign that there is not."""
+    if question.sign not in (1, -1) or question.column < 0 or not np.all(np.diff(question.grid) > 0):
+        raise PrivacyError(f"no quantile of this kind: of column {question.column!r}, or on a grid that falls.")
+    return quantile_spread(question, relation)
 
 
 def bin_counts(question: ModalEntry, shard: Shard, loss: Loss) -> Integers:
@@ -168,4 +202,5 @@ def bin_spread(question: ModalEntry, relation: Adjacency) -> float:
 
 
 CHOICES[Quantile] = ChoiceRule(quantile_counts, quantile_scores, quantile_spread, by_unit=True)
+CHOICES[ColumnQuantile] = ChoiceRule(column_counts, quantile_scores, column_spread, by_unit=True)
 CHOICES[ModalEntry] = ChoiceRule(bin_counts, bin_scores, bin_spread, by_unit=True)

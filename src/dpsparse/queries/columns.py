@@ -1,76 +1,115 @@
-r"""Quantiles of columns, of rows and of targets on public grids.
+r"""Sums about columns: squares, absolute entries, weighted norms of rows, and squared length by bucket.
 
 Guarantee
 ---------
-Point :math:`e_k` of the grid stands for its cell :math:`(e_{k-1}, e_k]`, the first for all values
-below and the last for all above. A record has one value, or none if it is absent. With N values and
-:math:`T_k = \#\{v \le e_k\} - qN`, :math:`T_{-1} = -qN` and :math:`T_m = (1-q)N` at the last point,
-the score of a cell is :math:`\min(0, T_k, -T_{k-1})`: zero for the cell that holds the quantile,
-elsewhere minus the number of records between.
+* ``MeanSquares``: a row contributes :math:`x_{ij}^2 \le B_j^2`; its norm is
+  :math:`\sqrt{\sum_j x_{ij}^4} \le B_\infty K_2`. All contributions are non-negative, so two of
+  them differ by at most :math:`B_j^2` in a coordinate and, since
+  :math:`\|a-b\|^2 \le \|a\|^2 + \|b\|^2` for non-negative vectors, by at most
+  :math:`\sqrt2\,B_\infty K_2` in norm.
+* ``MeanAbsolute``: a row adds :math:`|x_{ij}| \ge 0`, at most :math:`B_j` in coordinate j and
+  :math:`K_2` in norm. Vectors that are not negative differ by at most the root of the sum of their
+  squared norms: :math:`\sqrt2 K_2` for replace-one, :math:`K_2` for add-remove; in a coordinate by
+  at most :math:`B_j`.
+* ``MeanRowNorm``: a row adds a number of :math:`[0, \mathrm{top}]`, truncated to whole units: `top`
+  in both relations.
+* ``GroupEnergies``: a record adds :math:`E_b = \sum_{j\in b} x_j^2 \ge 0` to bucket b. Buckets do not overlap
+  and the intercept is in none, so that :math:`\|E\|_2 \le \sum_b E_b = \|x\|_2^2 \le K_2^2`: `bounds` clips it
+  to numbers of :math:`[0, K_2^2]` and this norm. Adding or removing a record moves the sum by at most
+  :math:`K_2^2`, and replacing one by :math:`\sqrt2 K_2^2`; in each number by at most :math:`K_2^2`.
 
-A record that is replaced moves every T by at most 1, and one that is added or removed by
-:math:`1-q` or :math:`-q`. A minimum is 1-Lipschitz in its terms, so each score moves by at most 1,
-or :math:`\max(q, 1-q)`, and the difference of two by at most 2, or :math:`2\max(q, 1-q)`. q is
-rounded to a multiple of :math:`2^{-20}`, so that :math:`2^{20}T` is an integer, and scores are
-exact; beyond :math:`2^{53}` they are clamped, which moves no two of them apart. Rows of a unit count with
-their weights, as in `choices`.
+A unit of several rows adds the mean over its rows, truncated.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
-from ..core.adjacency import Adjacency
 from ..core.errors import PrivacyError
 from ..core.facts import Vector
+from ..rows.kernels import products
+from ..rows.kernels.interface import Sums
+from ..rows.lattice import Lattice
 from ..rows.shard import Shard
-from .choices import PARTS, rounded_scores, weights_below, whole_weights
-from .kinds import ColumnQuantile
+from .bounds import Bound, bounded_sum, interval
+from .kinds import GroupEnergies, MeanAbsolute, MeanRowNorm, MeanSquares
 from .losses import Loss
-from .sensitivity import Integers
-from .table import CHOICES, ChoiceRule
+from .sensitivity import RELEASE_UNITS, Sensitivity, SumSpec
+from .table import SUMS, Asked, SumRule
+from .weighted import checked_weights
 
-KINDS = ("column", "size", "rows", "target")
-
-
-def column_counts(question: ColumnQuantile, shard: Shard, loss: Loss) -> Integers:
-    """How many values are at most each point of the grid; all are at most the last."""
-    counts = np.zeros(question.grid.size, dtype=np.int64)
-    for values, block in zip(_values(question, shard), shard.blocks, strict=True):
-        weights = whole_weights(block)[block.present > 0]
-        counts[:-1] += weights_below(question.sign * values, weights, question.grid[:-1])
-        counts[-1] += int(weights.sum())
-    return counts
+#: More buckets than anybody needs: each is a pass over the rows.
+MOST_BUCKETS = 64
 
 
-def _values(question: ColumnQuantile, shard: Shard) -> list[Vector]:
-    """Values of the records that are there, block by block."""
-    if question.of == "target":
-        return [block.y[block.present > 0] for block in shard.blocks]
-    if question.of == "rows":
-        return [(block.largest * shard.lattice.unit)[block.present > 0] for block in shard.blocks]
-    columns = shard.columns(np.array([question.column]))
-    found = [x[block.present > 0, 0] for block, x in zip(shard.blocks, columns, strict=True)]
-    return [np.abs(values) for values in found] if question.of == "size" else found
+def power_sum(power: int, kernel: products.ColumnSum) -> SumRule:
+    """The rule of a sum of absolute entries (power 1, of features alone) or of their squares (power 2)."""
+
+    def size(lattice: Lattice) -> int:
+        return lattice.facts.n_features if power == 1 else lattice.facts.dimension
+
+    def measure(question: Asked, lattice: Lattice) -> SumSpec:
+        entry = lattice.coordinate_bounds[: size(lattice)] ** power
+        norm = float(lattice.coordinate_bounds.max()) ** (power - 1) * lattice.norm_bound
+        unit, most = lattice.unit**power, float(lattice.integer_bounds.max()) ** power
+        reach = Sensitivity(norm, entry, pair_norm=math.sqrt(2) * norm, pair_entry=entry)
+        return SumSpec(reach, unit, most, max(1, int(norm / RELEASE_UNITS / unit)))
+
+    def units(shard: Shard) -> Sums:
+        total = np.zeros(shard.facts.dimension, dtype=float if shard.lattice.exact else np.int64)
+        for block in shard.blocks:
+            if shard.facts.by_unit:
+                total += products.unit_column_sum(block, shard.lattice, kernel)
+            else:
+                total += kernel(block, shard.lattice)
+        return total[: size(shard.lattice)]
+
+    def exact(question: Asked, shards: Sequence[Shard], loss: Loss) -> Vector:
+        return np.asarray(sum(map(units, shards)) * shards[0].lattice.unit ** power)
+
+    return SumRule(measure, lambda question, spec, shard, loss: units(shard), exact, by_unit=True)
 
 
-def cell_scores(question: ColumnQuantile, counts: Integers) -> Vector:
-    """Minus the number of records between each cell and the quantile."""
-    wanted = _whole_part(question.part) * int(counts[-1])
-    return rounded_scores([-wanted, *(PARTS * int(count) - wanted for count in counts)])
+def size_bound(question: MeanRowNorm, lattice: Lattice) -> Bound:
+    """From zero to `top`."""
+    checked_weights(question.weights, question.support, question.top, 0.0, lattice)
+    return interval(0.0, question.top, RELEASE_UNITS)
 
 
-def _whole_part(part: float) -> int:
-    return min(max(round(part * PARTS), 1), PARTS - 1)
+def sizes(question: MeanRowNorm, shard: Shard, loss: Loss) -> Iterator[Vector]:
+    """Weighted norm of each row, in real units; zero for absent records."""
+    weights = checked_weights(question.weights, question.support, question.top, 0.0, shard.lattice)
+    for square, block in zip(shard.weighted_squares(weights, question.support), shard.blocks, strict=True):
+        yield np.where(block.present > 0, shard.lattice.unit * np.sqrt(square), 0.0)[:, None]
 
 
-def column_spread(question: ColumnQuantile, relation: Adjacency) -> float:
-    """Two records, or twice the larger part of one; refuses what is no quantile."""
-    known = question.of in KINDS and question.sign in (1, -1) and question.column >= 0
-    if not known or not 0 < question.part < 1 or not np.all(np.diff(question.grid) > 0):
-        raise PrivacyError(f"no quantile of this kind: {question.part!r} of {question.of!r}.")
-    whole = _whole_part(question.part)
-    return 2.0 if relation is Adjacency.REPLACE_ONE else 2 * max(whole, PARTS - whole) / PARTS
+def energies_bound(question: GroupEnergies, lattice: Lattice) -> Bound:
+    """The squared bound on a row; refuses buckets that are no partition of the features."""
+    buckets, count = question.buckets, question.count
+    if buckets.shape != (lattice.facts.n_features,) or buckets.dtype.kind != "i" or not 1 <= count <= MOST_BUCKETS:
+        raise PrivacyError(f"{lattice.facts.n_features} features are each in one of at most {MOST_BUCKETS} buckets.")
+    if buckets.size and not (buckets.min() >= 0 and buckets.max() < count):
+        raise PrivacyError(f"buckets are numbered from 0 to {count - 1}.")
+    most = float(lattice.norm_bound**2)
+    return Bound(np.zeros(count), np.full(count, most), most, RELEASE_UNITS)
 
 
-CHOICES[ColumnQuantile] = ChoiceRule(column_counts, cell_scores, column_spread, by_unit=True)
+def energies(question: GroupEnergies, shard: Shard, loss: Loss) -> Iterator[Vector]:
+    """Energies of the rows of each block in real units; zero for absent records."""
+    lattice = shard.lattice
+    used = np.unique(question.buckets)
+    weights = np.zeros((lattice.facts.dimension, used.size))
+    weights[: lattice.facts.n_features] = question.buckets[:, None] == used
+    for block in shard.blocks:
+        found = np.zeros((block.y.size, question.count), order="F")
+        found[:, used] = products.weighted_squares(block, lattice, weights) * lattice.unit**2
+        yield found * block.present[:, None]
+
+
+SUMS[MeanSquares] = power_sum(2, products.squared_sum)
+SUMS[MeanAbsolute] = power_sum(1, products.absolute_sum)
+SUMS[MeanRowNorm] = bounded_sum(size_bound, sizes)
+SUMS[GroupEnergies] = bounded_sum(energies_bound, energies)

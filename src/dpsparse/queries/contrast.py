@@ -26,7 +26,7 @@ at least one, and `Lattice.clipped_lattice` gives c so few units that a record s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -42,7 +42,7 @@ from .centred import seen
 from .kinds import Correlation, IntervalContrast
 from .losses import Loss
 from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec, check_bound
-from .table import SUMS, SumRule
+from .table import SUMS, Asked, SumRule
 from .unit_sums import weighted_factors
 
 
@@ -111,32 +111,6 @@ def contrast_measure(question: IntervalContrast, lattice: Lattice) -> SumSpec:
     return SumSpec(reach, slope / units / widths, width * units, steps)
 
 
-def contrast_part(question: IntervalContrast, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
-    """The integers of one shard; the coordinate of the intercept is zero."""
-    low, high = _ends(question, shard.lattice)
-    units = _factor_units(shard.lattice, float((high - low).max(initial=1.0)))
-    total = np.zeros(shard.facts.dimension, dtype=np.int64)
-    for view in seen(question.model, shard, loss):
-        with np.errstate(over="ignore"):
-            factor = weighted_factors(view.slopes / (question.slope / units), units, view.block)
-        total[: low.size] += interval_sums(view.block, shard.lattice, factor, low, high)
-    return total
-
-
-def contrast_exact(question: IntervalContrast, shards: Sequence[Shard], loss: Loss) -> Vector:
-    """In floats; the clips, which are part of the query, stay."""
-    total = np.zeros(shards[0].facts.dimension)
-    for shard in shards:
-        low, high = (ends / shard.lattice.unit for ends in (question.lower, question.upper))
-        for view in seen(question.model, shard, loss):
-            slope = np.clip(view.slopes, -question.slope, question.slope)
-            total[: low.size] += interval_sums(view.block, shard.lattice, slope, low, high) / (high - low)
-    return total
-
-
-SUMS[IntervalContrast] = SumRule(contrast_measure, contrast_part, contrast_exact, by_unit=True)
-
-
 def correlation_measure(question: Correlation, lattice: Lattice) -> SumSpec:
     """Slopes times clipped entries."""
     limit, units = lattice.clipped_lattice(check_bound(question.entry))
@@ -144,33 +118,56 @@ def correlation_measure(question: Correlation, lattice: Lattice) -> SumSpec:
     bounds = np.minimum(lattice.coordinate_bounds, applied) * slope
     bounds[d:] = 0.0
     reach = Sensitivity(slope * min(lattice.norm_bound, applied * math.sqrt(d)), bounds)
-    return SumSpec(reach, lattice.unit * slope / units, limit * units, max(1, int(limit * units / RELEASE_UNITS)))
+    return SumSpec(reach, lattice.unit * slope / units, limit * units)
 
 
-def correlation_part(question: Correlation, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
-    """The integers of one shard; the coordinate of the intercept is zero."""
-    limit, units = shard.lattice.clipped_lattice(question.entry)
-    total = np.zeros(shard.facts.dimension, dtype=np.int64)
-    for block, slope in zip(shard.blocks, _clipped_slopes(question, shard, loss), strict=True):
-        factor = weighted_factors(slope / (question.slope / units), units, block)
-        total[: shard.facts.n_features] += products.entry_clipped_scatter(block, shard.lattice, factor, limit)
-    return total
+#: Units of factors, and the sum over the rows of a block of factor times what a query makes of an entry.
+Ranked = tuple[float, Callable[[Block, Vector], Sums]]
 
 
-def correlation_exact(question: Correlation, shards: Sequence[Shard], loss: Loss) -> Vector:
-    """In floats; the clips, which are part of the query, stay."""
-    total = np.zeros(shards[0].facts.dimension)
-    for shard in shards:
-        limit = question.entry / shard.lattice.unit
-        for block, slope in zip(shard.blocks, _clipped_slopes(question, shard, loss), strict=True):
-            part = products.entry_clipped_scatter(block, shard.lattice, slope, limit)
-            total[: shard.facts.n_features] += part * shard.lattice.unit
-    return total
+def intervals_of(question: IntervalContrast, lattice: Lattice) -> Ranked:
+    """Contrasts of entries; without a lattice, parts of them."""
+    low, high = _ends(question, lattice)
+
+    def scatter(block: Block, factor: Vector) -> Sums:
+        found = interval_sums(block, lattice, factor, low, high)
+        return found / (high - low) if lattice.exact else found
+
+    return _factor_units(lattice, float((high - low).max(initial=1.0))), scatter
 
 
-def _clipped_slopes(question: Correlation, shard: Shard, loss: Loss) -> Iterator[Vector]:
-    for view in seen(question.model, shard, loss):
-        yield np.clip(view.slopes, -question.slope, question.slope)
+def entries_of(question: Correlation, lattice: Lattice) -> Ranked:
+    """Clipped entries; without a lattice, in real units."""
+    limit, units = lattice.clipped_lattice(question.entry)
+    return units, lambda block, factor: products.entry_clipped_scatter(block, lattice, factor, limit)
 
 
-SUMS[Correlation] = SumRule(correlation_measure, correlation_part, correlation_exact, by_unit=True)
+def ranking_sum(measure: Callable[[Asked, Lattice], SumSpec], ranked: Callable[[Asked, Lattice], Ranked]) -> SumRule:
+    """The rule of a sum of clipped slopes times what a query makes of entries; the intercept's coordinate is zero."""
+
+    def add(question: Asked, shard: Shard, loss: Loss, total: Sums) -> None:
+        units, scatter = ranked(question, shard.lattice)
+        for view in seen(question.model, shard, loss):
+            if total.dtype == np.int64:
+                with np.errstate(over="ignore"):
+                    factor = weighted_factors(view.slopes / (question.slope / units), units, view.block)
+            else:  # the clip, which is part of the query, stays
+                factor = np.clip(view.slopes, -question.slope, question.slope)
+            total[: shard.facts.n_features] += scatter(view.block, factor)
+
+    def part(question: Asked, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
+        total = np.zeros(spec.size, dtype=np.int64)
+        add(question, shard, loss, total)
+        return total
+
+    def exact(question: Asked, shards: Sequence[Shard], loss: Loss) -> Vector:
+        total = np.zeros(shards[0].facts.dimension)
+        for shard in shards:
+            add(question, shard, loss, total)
+        return total
+
+    return SumRule(measure, part, exact, by_unit=True)
+
+
+SUMS[IntervalContrast] = ranking_sum(contrast_measure, intervals_of)
+SUMS[Correlation] = ranking_sum(correlation_measure, entries_of)

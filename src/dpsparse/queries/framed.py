@@ -26,10 +26,9 @@ Rows :math:`Z_i` of a frame are whole numbers of a unit u, functions of their re
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -41,42 +40,14 @@ from ..rows.kernels.products import PIECE_ROWS
 from ..rows.lattice import Lattice
 from ..rows.shard import Shard
 from ..rows.slopes import slopes
-from .centred import SLACK, curvature, seen
+from .centred import SLACK, RowView, curvature, seen
 from .kinds import CentredModel, Hessian, Model, ProjectedGradient, ProjectedModel
 from .losses import Loss
-from .polish import gram_units, triangle, triangle_measure
-from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec, check_bound, check_support
-from .table import SUMS, Asked, SumRule
+from .polish import outer_sum
+from .sensitivity import Integers, Sensitivity, SumSpec, check_bound, check_support
+from .table import SUMS, SumRule
 from .unit_sums import SLACK as UNIT_SLACK
 from .unit_sums import unit_factors, weight_of
-
-
-class ProjectedBlock(Protocol):
-    """A block of rows as a model sees it: **private**."""
-
-    @property
-    def norms(self) -> Vector:
-        """Norms of the rows."""
-        ...
-
-    @property
-    def slopes(self) -> Vector:
-        """Slopes of the loss."""
-        ...
-
-    @property
-    def block(self) -> Block:
-        """The rows themselves."""
-        ...
-
-    @property
-    def size(self) -> int:
-        """Coordinates of the model."""
-        ...
-
-    def rows_away(self, rows: slice) -> Vector:
-        """Some rows as the model sees them, in real units."""
-        ...
 
 
 @dataclass(eq=False, repr=False)
@@ -124,16 +95,9 @@ def framed_views(model: ProjectedModel, shard: Shard, loss: Loss) -> Iterator[Fr
     return (FramedView(rows, model, loss) for rows in shard.framed(model.frame))
 
 
-#: How rows are seen by each kind of model.
-VIEWS: dict[type, Callable[[Asked, Shard, Loss], Iterator[ProjectedBlock]]] = {
-    CentredModel: seen,
-    ProjectedModel: framed_views,
-}
-
-
-def view_of(model: Model, shard: Shard, loss: Loss) -> Iterator[ProjectedBlock]:
+def view_of(model: Model, shard: Shard, loss: Loss) -> Iterator[RowView] | Iterator[FramedView]:
     """All rows as a model sees them, block by block."""
-    return VIEWS[type(model)](model, shard, loss)
+    return seen(model, shard, loss) if isinstance(model, CentredModel) else framed_views(model, shard, loss)
 
 
 def _checked(frame: Projection, lattice: Lattice) -> Projection:
@@ -149,13 +113,11 @@ def gradient_measure(question: ProjectedGradient, lattice: Lattice) -> SumSpec:
     """Norm within the clip."""
     size, units = _checked(question.model.frame, lattice).size, lattice.record_units
     reach = Sensitivity(check_bound(question.clip), np.full(size, question.clip))
-    return SumSpec(reach, question.clip / units, units, max(1, int(units / RELEASE_UNITS)))
+    return SumSpec(reach, question.clip / units, units)
 
 
 def gradient_part(question: ProjectedGradient, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
     """The integers of one shard."""
-    if shard.lattice.exact:
-        raise TypeError("rows that were built without a lattice answer only the exact oracle.")
     units = shard.lattice.record_units
     total = np.zeros(question.model.frame.size, dtype=np.int64)
     for view in framed_views(question.model, shard, loss):
@@ -191,51 +153,27 @@ SUMS[ProjectedGradient] = SumRule(gradient_measure, gradient_part, gradient_exac
 # ------------------------------------------------------------------------------------------------ second derivatives
 
 
-def hessian_measure(question: Hessian, lattice: Lattice) -> SumSpec:
-    """That of a Gram matrix of rows within `norm`."""
-    check_bound(question.clip)
-    return triangle_measure(_checked(question.model.frame, lattice).size, question.norm, lattice)
-
-
-def hessian_part(question: Hessian, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
-    """Upper triangle of the integer matrix."""
-    if shard.lattice.exact:
-        raise TypeError("rows that were built without a lattice answer only the exact oracle.")
-    size, step = question.model.frame.size, question.norm / gram_units(shard.lattice)
-    matrix = np.zeros((size, size), dtype=np.int64)
+def bent_rows(question: Hessian, shard: Shard, loss: Loss, step: float | None) -> Iterator[Vector]:
+    """Rows within the norm times the root of their second derivative, in pieces; zero for absent records."""
+    top, limit = shard.facts.curvature, question.norm * SLACK
     for view in framed_views(question.model, shard, loss):
-        factor = _bends(question, view, shard.facts.curvature)
-        if shard.facts.by_unit:  # rows of units have the root of their weights, as those of a Gram matrix
-            factor *= np.sqrt(weight_of(view.block))
-        for rows in view.rows.whole_rows(factor, step):
-            matrix += (rows.T @ rows).astype(np.int64)
-    return matrix[np.triu_indices(size)]
+        rows, norms = view.rows, view.norms
+        with np.errstate(all="ignore"):  # a wild model must not tell anything through a warning
+            inside = np.abs(view.slopes) * norms <= question.clip
+            bent = np.where(inside * view.block.present > 0, curvature(loss, view.margins, view.block, top), 0.0)
+            part = np.clip(np.nan_to_num(bent / top), 0.0, 1.0)  # also where a loss declares no valid curvature
+            factor = np.sqrt(part) * (limit / np.maximum(norms, limit) * rows.on.unit)
+        if step is not None:
+            yield from rows.whole_rows(factor * np.sqrt(weight_of(view.block)) if shard.facts.by_unit else factor, step)
+            continue
+        for start in range(0, norms.size, PIECE_ROWS):
+            piece = slice(start, start + PIECE_ROWS)
+            yield rows.shown(piece) * factor[piece, None]
 
 
-def hessian_exact(question: Hessian, shards: Sequence[Shard], loss: Loss) -> Vector:
-    """In floats."""
-    matrix = np.zeros((question.model.frame.size,) * 2)
-    for shard in shards:
-        for view in framed_views(question.model, shard, loss):
-            factor = _bends(question, view, shard.facts.curvature)
-            for start in range(0, factor.size, PIECE_ROWS):
-                piece = slice(start, start + PIECE_ROWS)
-                rows = view.rows.shown(piece) * factor[piece, None]
-                matrix += rows.T @ rows
-    return triangle(matrix)
+def _check_hessian(question: Hessian, lattice: Lattice) -> None:
+    check_bound(question.clip)
+    _checked(question.model.frame, lattice)
 
 
-def _bends(question: Hessian, view: FramedView, top: float) -> Vector:
-    """For each row the number that brings it within the norm, times the root of its second derivative, and the unit.
-
-    Zero for absent records and for rows that the clip holds.
-    """
-    norms, limit = view.norms, question.norm * SLACK
-    with np.errstate(all="ignore"):  # a wild model must not tell anything through a warning
-        inside = np.abs(view.slopes) * norms <= question.clip
-        bent = np.where(inside * view.block.present > 0, curvature(view.loss, view, top), 0.0)
-        part = np.clip(np.nan_to_num(bent / top), 0.0, 1.0)  # also where a loss declares no valid curvature
-        return np.asarray(np.sqrt(part) * (limit / np.maximum(norms, limit) * view.rows.on.unit))
-
-
-SUMS[Hessian] = SumRule(hessian_measure, hessian_part, hessian_exact, by_unit=True)
+SUMS[Hessian] = outer_sum(lambda question: question.model.frame.size, bent_rows, _check_hessian)

@@ -39,8 +39,8 @@ from ..rows.slopes import exact_gradient, slopes
 from .charge import Charge, use
 from .kinds import Gradient, GradientChange
 from .losses import Loss
-from .sensitivity import RELEASE_UNITS, Indices, Integers, Sensitivity, SumSpec, check_support
-from .table import SUMS, SumRule
+from .sensitivity import Indices, Integers, Sensitivity, SumSpec, check_support
+from .table import NO_LATTICE, SUMS, SumRule
 from .unit_sums import unit_clip, unit_factors
 
 
@@ -60,7 +60,7 @@ def gradient_measure(question: Gradient, lattice: Lattice) -> SumSpec:
         check_support(question.support, lattice.facts.dimension)
     units = lattice.record_units
     reach = gradient_reach(question.clip, lattice, question.support)
-    return SumSpec(reach, question.clip.norm / units, units, _coarse(units))
+    return SumSpec(reach, question.clip.norm / units, units)
 
 
 def gradient_part(question: Gradient, spec: SumSpec, shard: Shard, loss: Loss, draw: PoissonSample | None) -> Integers:
@@ -93,7 +93,7 @@ def change_measure(question: GradientChange, lattice: Lattice) -> SumSpec:
     """Norm within `change`."""
     units = lattice.record_units
     reach = Sensitivity(question.change, np.full(lattice.facts.dimension, question.change))
-    return SumSpec(reach, question.change / units, units, _coarse(units))
+    return SumSpec(reach, question.change / units, units)
 
 
 def change_part(
@@ -171,7 +171,7 @@ def step(lattice: Lattice, clip: Clip) -> float:
 def factors(block: Block, lattice: Lattice, slope: Vector, clip: Clip) -> Vector:
     """Integer factors of the rows, within what `clip` allows."""
     if lattice.exact:
-        raise TypeError("rows that were built without a lattice answer only the exact oracle.")
+        raise TypeError(NO_LATTICE)
     cap = np.floor(factor_cap(block, lattice, clip))
     with np.errstate(over="ignore"):
         return np.clip(np.trunc(slope / step(lattice, clip)), -cap, cap)
@@ -195,11 +195,6 @@ def _clipped(block: Block, lattice: Lattice, slope: Vector, clip: Clip) -> Vecto
 # ------------------------------------------------------------------------------------------------ sums
 
 
-def _coarse(units: float) -> int:
-    """Units of the sum in one step of the released lattice."""
-    return max(1, int(units / RELEASE_UNITS))
-
-
 def _contribute(
     block: Block, lattice: Lattice, factor: Vector, clip: Clip, support: Indices | None, total: Integers
 ) -> None:
@@ -213,8 +208,6 @@ def _contribute(
 
 def _sum_by_unit(pairs: list[tuple[Block, Vector]], lattice: Lattice, clip: Clip) -> Integers:
     """Integer sum of the gradients of units, each clipped once, over some blocks and the slopes of their rows."""
-    if lattice.exact:
-        raise TypeError("rows that were built without a lattice answer only the exact oracle.")
     ticks = lattice.record_units
     entry = ticks * (min(clip.norm, clip.entry or clip.norm) / clip.norm)
     columns = None if clip.columns is None else np.floor(clip.columns / (clip.norm / ticks))

@@ -57,7 +57,7 @@ from .bounds import FINE_UNITS, Bound, bounded_sum, interval
 from .centred import SLACK, RowView, check_centre, seen
 from .kinds import CountWithin, ScoreMoments
 from .losses import Loss
-from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec, check_bound, check_support
+from .sensitivity import Integers, Sensitivity, SumSpec, check_bound, check_support
 from .table import SUMS, SumRule
 from .unit_sums import unit_sums, weight_of
 
@@ -116,7 +116,7 @@ def moments_measure(question: ScoreMoments, lattice: Lattice) -> SumSpec:
         pair_norm=math.sqrt(square) + step * root,
         pair_entry=pairs,
     )
-    return SumSpec(reach, step, units, max(1, int(units / RELEASE_UNITS)))
+    return SumSpec(reach, step, units)
 
 
 def _size(question: ScoreMoments, lattice: Lattice) -> int:

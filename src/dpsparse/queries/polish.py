@@ -38,7 +38,7 @@ A unit of several rows has clipped means of its residuals and gradients, and mea
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -50,8 +50,8 @@ from .bounds import Bound, ball, bounded_sum, interval
 from .centred import SLACK, away, away_by_pieces, check_centre, clipped, curvature, seen
 from .kinds import CentredGradient, ColumnMeans, Curvature, Gram, ResidualMean
 from .losses import Loss
-from .sensitivity import RELEASE_UNITS, Indices, Integers, Sensitivity, SumSpec, check_bound, check_support
-from .table import SUMS, SumRule
+from .sensitivity import Indices, Integers, Sensitivity, SumSpec, check_bound, check_support
+from .table import SUMS, Asked, SumRule
 from .unit_sums import weight_of
 
 #: Steps of the lattice of rows in a Gram matrix per bound on their norm, or fewer for very many rows.
@@ -155,21 +155,15 @@ def curvatures(question: Curvature, shard: Shard, loss: Loss) -> Iterator[Vector
         with np.errstate(divide="ignore", over="ignore"):
             kept = np.minimum(1.0, clipped(view, question.clip) / np.abs(view.slopes))
         lengths = np.minimum(view.norms, question.norm)
-        bent = curvature(loss, view, shard.facts.curvature)
+        bent = curvature(loss, view.margins, view.block, shard.facts.curvature)
         yield (kept * bent * lengths**2 / question.model.support.size)[:, None]
 
 
 # ------------------------------------------------------------------------------------------------ Gram matrices
 
 
-def gram_measure(question: Gram, lattice: Lattice) -> SumSpec:
-    """Products of whole numbers; off-diagonal entries count the root of two."""
-    check_support(question.support, lattice.facts.n_features, "features")
-    return triangle_measure(question.support.size, question.norm, lattice)
-
-
 def triangle_measure(size: int, norm: float, lattice: Lattice) -> SumSpec:
-    """The upper triangle of outer products of whole rows within a norm."""
+    """The upper triangle of outer products of whole rows within a norm; off the diagonal times the root of two."""
     square, units = check_bound(norm) ** 2, gram_units(lattice)
     row, column = np.triu_indices(size)
     diagonal = row == column
@@ -177,7 +171,7 @@ def triangle_measure(size: int, norm: float, lattice: Lattice) -> SumSpec:
     pairs = square * np.where(diagonal, 1.0, math.sqrt(2))
     reach = Sensitivity(square, entry * (1 + 1e-12), pair_norm=math.sqrt(2) * square, pair_entry=pairs * (1 + 1e-12))
     unit = square / units**2 * np.where(diagonal, 1.0, math.sqrt(2))
-    return SumSpec(reach, unit, units**2, np.full(row.size, max(1, int(units**2 / RELEASE_UNITS)), dtype=np.int64))
+    return SumSpec(reach, unit, units**2)
 
 
 def gram_units(lattice: Lattice) -> float:
@@ -185,43 +179,57 @@ def gram_units(lattice: Lattice) -> float:
     return min(GRAM_UNITS, lattice.square_units)
 
 
-def gram_part(question: Gram, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
-    """Upper triangle of the integer matrix."""
-    size, step = question.support.size, question.norm / gram_units(shard.lattice)
-    matrix = np.zeros((size, size), dtype=np.int64)
-    if _by_kernel(question.support, shard):
-        whole = _whole(question.support, question.centre, question.norm * SLACK, step, math.inf, shard)
-    else:
-        whole = (np.trunc(rows / step) for rows in _gram_rows(question, shard, root=True))
-    for rows in whole:
-        matrix += (rows.T @ rows).astype(np.int64)
-    return matrix[np.triu_indices(size)]
+#: Rows of a query within its norm, some at a time: in whole steps of a size, with the root of their weights where they
+#: are of units; or, without steps, as floats.
+RowsWithin = Callable[[Asked, Shard, Loss, float | None], Iterator[Vector]]
 
 
-def gram_exact(question: Gram, shards: Sequence[Shard], loss: Loss) -> Vector:
-    """In floats."""
-    matrix = np.zeros((question.support.size,) * 2)
-    for shard in shards:
-        for rows in _gram_rows(question, shard):
-            matrix += rows.T @ rows
-    return triangle(matrix)
+def outer_sum(
+    size: Callable[[Asked], int], rows_within: RowsWithin, check: Callable[[Asked, Lattice], object]
+) -> SumRule:
+    """The rule of a sum of outer products of rows: the upper triangle, row by row.
+
+    `size` is the number of columns of a row; `check` refuses an invalid query.
+    """
+
+    def measure(question: Asked, lattice: Lattice) -> SumSpec:
+        check(question, lattice)
+        return triangle_measure(size(question), question.norm, lattice)
+
+    def part(question: Asked, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
+        columns, step = size(question), question.norm / gram_units(shard.lattice)
+        matrix = np.zeros((columns, columns), dtype=np.int64)
+        for rows in rows_within(question, shard, loss, step):
+            matrix += (rows.T @ rows).astype(np.int64)
+        return matrix[np.triu_indices(columns)]
+
+    def exact(question: Asked, shards: Sequence[Shard], loss: Loss) -> Vector:
+        columns = size(question)
+        matrix, (row, column) = np.zeros((columns, columns)), np.triu_indices(columns)
+        for shard in shards:
+            for rows in rows_within(question, shard, loss, None):
+                matrix += rows.T @ rows
+        return np.asarray(matrix[row, column] * np.where(row == column, 1.0, math.sqrt(2)))
+
+    return SumRule(measure, part, exact, by_unit=True)
 
 
-def triangle(matrix: Vector) -> Vector:
-    """The upper triangle, entries off the diagonal times the root of two."""
-    row, column = np.triu_indices(matrix.shape[0])
-    return np.asarray(matrix[row, column] * np.where(row == column, 1.0, math.sqrt(2)))
-
-
-def _gram_rows(question: Gram, shard: Shard, *, root: bool = False) -> Iterator[Vector]:
-    """Rows within the norm; with the root of their weights where they are of units."""
-    limit = question.norm * SLACK
-    weighs = root and shard.facts.by_unit
+def gram_rows(question: Gram, shard: Shard, loss: Loss, step: float | None) -> Iterator[Vector]:
+    """Centred rows within the norm; those of dense rows on all features go through a kernel."""
+    limit, weighs = question.norm * SLACK, step is not None and shard.facts.by_unit
+    if step is not None and _by_kernel(question.support, shard):
+        yield from _whole(question.support, question.centre, limit, step, math.inf, shard)
+        return
     wide = question.support.size > KEPT_COLUMNS and not weighs
     rows_of = away_by_pieces if wide else away
     for centred, norms, *block in rows_of(question.support, question.centre, shard):
         rows = centred * (limit / np.maximum(norms, limit))[:, None]
-        yield rows * np.sqrt(weight_of(*block))[:, None] if weighs else rows
+        if weighs:
+            rows *= np.sqrt(weight_of(*block))[:, None]
+        if step is not None:
+            rows /= step
+            np.trunc(rows, out=rows)
+        yield rows
 
 
 SUMS[ResidualMean] = bounded_sum(residual_bound, residuals, "clipped mean")
@@ -229,4 +237,8 @@ MEANS = bounded_sum(means_bound, entries)
 SUMS[ColumnMeans] = SumRule(MEANS.measure, means_part, MEANS.exact, by_unit=True)
 SUMS[CentredGradient] = bounded_sum(centred_bound, gradients, "clipped mean")
 SUMS[Curvature] = bounded_sum(curvature_bound, curvatures)
-SUMS[Gram] = SumRule(gram_measure, gram_part, gram_exact, by_unit=True)
+SUMS[Gram] = outer_sum(
+    lambda question: question.support.size,
+    gram_rows,
+    lambda question, lattice: check_support(question.support, lattice.facts.n_features, "features"),
+)

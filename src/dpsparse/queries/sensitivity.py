@@ -73,13 +73,18 @@ class SumSpec:
     record : float
         Most units that one record adds to one coordinate.
     coarse : int or array
-        Answers are rounded to this number of units before they get noise.
+        Answers are rounded to this number of units before they get noise; 0: to as many as leave
+        `RELEASE_UNITS` steps to one record, or to one unit.
     """
 
     reach: Sensitivity
     unit: float | Vector
     record: float
-    coarse: int | Integers = 1
+    coarse: int | Integers = 0
+
+    def __post_init__(self) -> None:
+        if not np.all(self.coarse):
+            object.__setattr__(self, "coarse", max(1, int(self.record / RELEASE_UNITS)))
 
     @property
     def size(self) -> int:
@@ -97,9 +102,9 @@ class SumSpec:
         return float(np.linalg.norm(self.step * np.ones(self.reach.entry.size)))
 
     @cached_property
-    def _half(self) -> Any:
+    def _half(self) -> Integers:
         """Half of a step, in whole units."""
-        return np.asarray(self.coarse) // 2
+        return np.asarray(self.coarse, dtype=np.int64) // 2
 
     def rounded(self, total: Integers) -> Integers:
         r"""The sum in steps of the released lattice, rounded to the nearest.
@@ -137,8 +142,8 @@ def check_support(support: Indices, size: int, what: str = "coordinates") -> Ind
     return support
 
 
-def check_bound(value: float) -> float:
+def check_bound(value: float, what: str = "a bound") -> float:
     """A bound, if it is one that can be squared."""
     if not in_range(value):
-        raise PrivacyError(f"a bound must be positive, between {SMALLEST_SIZE:g} and {LARGEST_SIZE:g}, got {value!r}.")
+        raise PrivacyError(f"{what} must be positive, between {SMALLEST_SIZE:g} and {LARGEST_SIZE:g}, got {value!r}.")
     return float(value)

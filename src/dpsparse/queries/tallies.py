@@ -30,13 +30,13 @@ import numpy as np
 from scipy.special import log_expit
 
 from ..core.errors import PrivacyError
-from ..core.facts import LARGEST_SIZE, SMALLEST_SIZE, Vector, in_range
+from ..core.facts import Vector
 from ..rows.lattice import Lattice
 from ..rows.shard import Shard
 from .bounds import Bound, bounded_sum, interval
 from .kinds import ClippedShare, Count, MeanLoss, Unread
 from .losses import Loss, classes_of, mean_of
-from .sensitivity import RELEASE_UNITS
+from .sensitivity import RELEASE_UNITS, check_bound
 from .table import SUMS
 
 KINDS = ("error", "log-loss", "squared", "absolute")
@@ -51,15 +51,11 @@ def loss_bound(question: MeanLoss, lattice: Lattice) -> Bound:
     """From zero to the bound on losses; refuses what is no validation loss."""
     if question.kind not in KINDS:
         raise PrivacyError(f"a validation loss is one of {', '.join(KINDS)}, got {question.kind!r}.")
-    if not in_range(question.bound):
-        raise PrivacyError(
-            f"the bound on a validation loss must be positive, between {SMALLEST_SIZE:g} and "
-            f"{LARGEST_SIZE:g}, got {question.bound!r}."
-        )
+    bound = check_bound(question.bound, "the bound on a validation loss")
     dimension = lattice.facts.dimension
     if question.models.ndim != 2 or question.models.shape[1] != dimension or not question.models.size:
         raise PrivacyError(f"a validation loss needs models with {dimension} coefficients each.")
-    return interval(0.0, float(question.bound), RELEASE_UNITS)
+    return interval(0.0, bound, RELEASE_UNITS)
 
 
 def model_losses(question: MeanLoss, shard: Shard, loss: Loss) -> Iterator[Vector]:

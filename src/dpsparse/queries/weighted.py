@@ -1,4 +1,8 @@
-r"""Queries about columns: squares, absolute entries, and rows seen through public column weights.
+r"""Gradients of rows seen through public column weights: of one margin, or of one for each class.
+
+A row of a linear model with K margins has the gradient :math:`x_i r_i^\top` for its vector of
+slopes :math:`r_i`. That is a matrix of rank one, so that its Frobenius norm in weighted columns is
+:math:`\|x_i\circ a\|_2\,\|r_i\|_2`, and a clip is one number for each row.
 
 Guarantee
 ---------
@@ -16,43 +20,58 @@ Guarantee
   mechanism on :math:`a\circ G`, with multiplication by public numbers after it. Rounding moves
   coordinate j of the weighted query by at most :math:`u_j/2` in each of two neighbours, so the
   sensitivity is at most :math:`\kappa C + \|u\|_2`. The steps :math:`k_j` make :math:`u_j` a
-  millionth of C, or one unit where that is more.
-* ``MeanSquares``: a row contributes :math:`x_{ij}^2 \le B_j^2`; its norm is
-  :math:`\sqrt{\sum_j x_{ij}^4} \le B_\infty K_2`. All contributions are non-negative, so two of
-  them differ by at most :math:`B_j^2` in a coordinate and, since
-  :math:`\|a-b\|^2 \le \|a\|^2 + \|b\|^2` for non-negative vectors, by at most
-  :math:`\sqrt2\,B_\infty K_2` in norm.
-* ``MeanAbsolute``: a row adds :math:`|x_{ij}| \ge 0`, at most :math:`B_j` in coordinate j and
-  :math:`K_2` in norm. Vectors that are not negative differ by at most the root of the sum of their
-  squared norms: :math:`\sqrt2 K_2` for replace-one, :math:`K_2` for add-remove; in a coordinate by
-  at most :math:`B_j`.
-* ``MeanRowNorm``: a row adds a number of :math:`[0, \mathrm{top}]`, truncated to whole units: `top`
-  in both relations.
+  millionth of C, or one unit where that is more. A unit of several rows adds the clipped
+  sum of its gradients (`queries.unit_sums`).
+* ``JointGradient``: row i has K integer factors :math:`c_{ik}` and adds :math:`h\,c_{ik} X_{ij}` to
+  entry (j, k) of the unweighted sum G, in units of :math:`h = C/(a_{\min} S)` as above. The factors
+  are slopes in their units, shrunk all together by
 
-A unit of several rows adds the clipped sum of its gradients (`queries.unit_sums`), and of all else the
-mean over its rows, truncated.
+  .. math:: \min\bigl(1,\; C\,(1-2^{-36})\,/\,(u\,\|X_i\circ a\|_2\,\|r_i\|_2)\bigr), \qquad
+            u = \text{the lattice's unit},
+
+  the row's norm rounded up, and then truncated. Shrinking and the norm of at most :math:`2^{16}`
+  slopes err by less than :math:`2^{-36}` in relation, and truncation only shrinks, so
+  :math:`h\,\|c_i\|_2\,\|X_i\circ a\|_2 \le C`: one record contributes a matrix of Frobenius norm at
+  most C to :math:`a\circ G`, which so moves by at most :math:`\kappa C`: 2C where a record is
+  replaced, C where one is added or removed. Nothing is multiplied by K: a class more is a column more
+  of the same matrix. Entries are within :math:`|c_{ik} X_{ij}| \le S`, since
+  :math:`a_{\min}|X_{ij}| \le \|X_i\circ a\|_2`. Rounding to the released lattice and noise are those
+  of `WeightedGradient`, entry by entry: the sensitivity grows by :math:`\|u\|_2` over all entries.
+  All K slopes of a row are functions of that row alone (`losses.Softmax`).
+
+  The matrix of a unit of several rows is the sum of theirs, no longer of rank one, exact and clipped once
+  to its Frobenius norm as `queries.unit_sums` says of vectors: sums of squares of at most :math:`2^{22}`
+  entries.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from ..core.errors import PrivacyError
 from ..core.facts import LARGEST_SIZE, SMALLEST_SIZE, Vector, in_range
+from ..rows.block import Block
 from ..rows.kernels import products
-from ..rows.kernels.interface import Sums
+from ..rows.kernels.interface import UnitClip
 from ..rows.lattice import Lattice
 from ..rows.shard import Shard
 from ..rows.slopes import exact_gradient, slopes
-from .bounds import Bound, bounded_sum, interval
-from .kinds import MeanAbsolute, MeanRowNorm, MeanSquares, WeightedGradient
+from ..rows.units import pieces_of
+from .kinds import JointGradient, WeightedGradient
 from .losses import Loss
 from .sensitivity import RELEASE_UNITS, Indices, Integers, Sensitivity, SumSpec, check_support
 from .table import SUMS, SumRule
 from .unit_sums import unit_clip, unit_factors
+
+#: What float sums of squares over classes, and the shrinking, can err by.
+SLACK = 1.0 - 2.0**-36
+#: Classes for which that holds.
+MOST_CLASSES = 2**16
+#: Entries of units that are written out at once.
+PIECE_ENTRIES = 2**20
 
 
 def checked_weights(weights: Vector, support: Indices | None, bound: float, least: float, lattice: Lattice) -> Vector:
@@ -74,18 +93,22 @@ def checked_weights(weights: Vector, support: Indices | None, bound: float, leas
 # ------------------------------------------------------------------------------------------------ weighted gradients
 
 
-def _gradient_weights(question: WeightedGradient, lattice: Lattice) -> Vector:
+def _weights(question: WeightedGradient | JointGradient, lattice: Lattice) -> Vector:
+    """The weights of a query that the bounds above cover."""
+    w = question.w
+    fits = w.ndim == 2 and w.shape[0] == lattice.facts.dimension and 1 <= w.shape[1] <= MOST_CLASSES
+    if type(question) is JointGradient and not fits:
+        raise PrivacyError(f"a joint gradient needs {lattice.facts.dimension} coefficients for each class.")
     return checked_weights(question.weights, question.support, question.norm, np.nextafter(0, 1), lattice)
 
 
-def weighted_measure(question: WeightedGradient, lattice: Lattice) -> SumSpec:
-    """Norm within the query's."""
-    weights = _gradient_weights(question, lattice)
-    units = lattice.record_units
-    unit = sum_unit(question.norm, weights, lattice)
-    steps = np.maximum(1, np.floor(question.norm / (RELEASE_UNITS * unit * weights))).astype(np.int64)
-    reach = Sensitivity(question.norm, np.full(weights.size, question.norm))
-    return SumSpec(reach, unit * weights, units, steps)
+def weighted_measure(question: WeightedGradient | JointGradient, lattice: Lattice) -> SumSpec:
+    """Norm, or Frobenius norm, within the query's."""
+    weights, norm = _weights(question, lattice), question.norm
+    unit, classes = sum_unit(norm, weights, lattice), question.w.shape[1] if type(question) is JointGradient else 1
+    steps = np.maximum(1, np.floor(norm / (RELEASE_UNITS * unit * weights))).astype(np.int64)
+    reach = Sensitivity(norm, np.full(weights.size * classes, norm))
+    return SumSpec(reach, np.repeat(unit * weights, classes), lattice.record_units, np.repeat(steps, classes))
 
 
 def sum_unit(norm: float, weights: Vector, lattice: Lattice) -> float:
@@ -96,8 +119,6 @@ def sum_unit(norm: float, weights: Vector, lattice: Lattice) -> float:
 def weighted_part(question: WeightedGradient, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
     """The integers of one shard, unweighted, with caps on their weighted norms."""
     lattice, norm, weights = shard.lattice, question.norm, question.weights
-    if lattice.exact:
-        raise TypeError("rows that were built without a lattice answer only the exact oracle.")
     unit = sum_unit(norm, weights, lattice)
     step = unit / lattice.unit
     total = np.zeros(weights.size, dtype=np.int64)
@@ -127,82 +148,69 @@ def _caps(square: Vector, norm: float, unit: float, lattice: Lattice) -> Vector:
     return np.where(square > 0, np.floor(np.minimum(room, lattice.record_units)), 0.0)
 
 
-def weighted_exact(question: WeightedGradient, shards: Sequence[Shard], loss: Loss) -> Vector:
+def weighted_exact(question: WeightedGradient | JointGradient, shards: Sequence[Shard], loss: Loss) -> Vector:
     """Weights times the exact gradient."""
-    gradient = exact_gradient(question.w, shards, loss)
-    return _gradient_weights(question, shards[0].lattice) * (
-        gradient if question.support is None else gradient[question.support]
-    )
+    weights = _weights(question, shards[0].lattice)
+    return np.asarray((weights * exact_gradient(question.w, shards, loss, None, question.support).T).T.ravel())
 
 
-# ------------------------------------------------------------------------------------------------ squares and sizes
+# ------------------------------------------------------------------------------------------------ a margin for each class
 
 
-def squares_measure(question: MeanSquares, lattice: Lattice) -> SumSpec:
-    """Squares of whole units."""
-    entry = lattice.coordinate_bounds**2
-    norm = float(lattice.coordinate_bounds.max()) * lattice.norm_bound
-    reach = Sensitivity(norm, entry, pair_norm=math.sqrt(2) * norm, pair_entry=entry)
-    unit = lattice.unit**2
-    return SumSpec(reach, unit, float(lattice.integer_bounds.max()) ** 2, max(1, int(norm / RELEASE_UNITS / unit)))
+def joint_part(question: JointGradient, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
+    """The integers of one shard, unweighted, one class after the other for each coordinate."""
+    lattice, norm, weights = shard.lattice, question.norm, question.weights
+    units = lattice.record_units
+    step = sum_unit(norm, weights, lattice) / lattice.unit
+    total = np.zeros((weights.size, question.w.shape[1]), dtype=np.int64)
+    squares = shard.weighted_squares(weights, question.support)
+    for block, margins, square in zip(shard.blocks, shard.margins(question.w), squares, strict=True):
+        factor = slopes(loss, margins, block)
+        if lattice.facts.by_unit:
+            clip = unit_clip(lattice, norm / (step * lattice.unit), weights=weights, support=question.support)
+            _add_by_unit(block, lattice, unit_factors(factor, step, block.squares, block), clip, question, total)
+            continue
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            room = norm * SLACK / (lattice.unit * np.sqrt(square) * _norms(factor))
+            shrink = np.where(square > 0, np.minimum(room, 1.0), 0.0)
+            factor *= np.nan_to_num(shrink)[:, None]  # a row of zeros has space for anything
+            factor /= step
+        # S for rows whose true norm is zero, which is rounded up to almost nothing: larger factors
+        # are not summed exactly
+        np.clip(np.trunc(factor, out=factor), -units, units, out=factor)
+        products.scatter(block, lattice, factor, total, question.support)
+    return total.ravel()
 
 
-def squares_part(question: MeanSquares, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
-    """The integers of one shard."""
-    return _column_sum(shard, products.squared_sum)
+def _add_by_unit(
+    block: Block, lattice: Lattice, factor: Vector, clip: UnitClip, question: JointGradient, total: Integers
+) -> None:
+    """Add the matrices of units, each clipped to its Frobenius norm; some units at a time."""
+    every, starts = np.arange(lattice.facts.n_features), block.unit_starts
+    step = max(1, PIECE_ENTRIES // (lattice.facts.dimension * factor.shape[1]))
+    for start, stop in pieces_of(starts, block.y.size, step):
+        piece = block.rows(slice(start, stop))
+        constant = np.full((stop - start, lattice.facts.free), lattice.height)
+        rows = np.hstack([products.shifted_columns(piece, lattice, every), constant])
+        squares, sums = np.zeros(piece.unit_starts.size), []
+        for column in factor[start:stop].T:
+            sums.append(np.add.reduceat(rows * column[:, None], piece.unit_starts, axis=0))
+            squares += np.cumsum(np.square(sums[-1] * clip.weights), axis=1)[:, -1]
+        with np.errstate(divide="ignore"):
+            shrink = np.minimum(1.0, clip.limit / np.sqrt(squares))[:, None]
+        for k, found in enumerate(sums):
+            added = np.clip(np.trunc(found * shrink), -clip.columns, clip.columns).sum(axis=0).astype(np.int64)
+            total[:, k] += added if question.support is None else added[question.support]
 
 
-def squares_exact(question: MeanSquares, shards: Sequence[Shard], loss: Loss) -> Vector:
-    """In real units."""
-    return np.asarray(sum(_column_sum(s, products.squared_sum) for s in shards) * shards[0].lattice.unit ** 2)
-
-
-def absolute_measure(question: MeanAbsolute, lattice: Lattice) -> SumSpec:
-    """Whole units of the features."""
-    norm, entry = lattice.norm_bound, lattice.coordinate_bounds[: lattice.facts.n_features]
-    reach = Sensitivity(norm, entry, pair_norm=math.sqrt(2) * norm, pair_entry=entry)
-    most = float(lattice.integer_bounds.max())
-    return SumSpec(reach, lattice.unit, most, max(1, int(norm / RELEASE_UNITS / lattice.unit)))
-
-
-def absolute_part(question: MeanAbsolute, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
-    """The integers of one shard, features only."""
-    return _absolute(shard)
-
-
-def absolute_exact(question: MeanAbsolute, shards: Sequence[Shard], loss: Loss) -> Vector:
-    """In real units."""
-    return np.asarray(sum(_absolute(s) for s in shards) * shards[0].lattice.unit)
-
-
-def _absolute(shard: Shard) -> Sums:
-    return _column_sum(shard, products.absolute_sum)[: shard.facts.n_features]
-
-
-def _column_sum(shard: Shard, kernel: products.ColumnSum) -> Sums:
-    total = np.zeros(shard.facts.dimension, dtype=float if shard.lattice.exact else np.int64)
-    for block in shard.blocks:
-        if shard.facts.by_unit:
-            total += products.unit_column_sum(block, shard.lattice, kernel)
-        else:
-            total += kernel(block, shard.lattice)
-    return total
-
-
-def size_bound(question: MeanRowNorm, lattice: Lattice) -> Bound:
-    """From zero to `top`."""
-    checked_weights(question.weights, question.support, question.top, 0.0, lattice)
-    return interval(0.0, question.top, RELEASE_UNITS)
-
-
-def sizes(question: MeanRowNorm, shard: Shard, loss: Loss) -> Iterator[Vector]:
-    """Weighted norm of each row, in real units; zero for absent records."""
-    weights = checked_weights(question.weights, question.support, question.top, 0.0, shard.lattice)
-    for square, block in zip(shard.weighted_squares(weights, question.support), shard.blocks, strict=True):
-        yield np.where(block.present > 0, shard.lattice.unit * np.sqrt(square), 0.0)[:, None]
+def _norms(slope: Vector) -> Vector:
+    """Norm of each row's slopes, class by class, whatever their size."""
+    largest = np.abs(slope).max(axis=1)
+    squares = np.zeros_like(largest)
+    for column in slope.T:
+        squares += (column / np.maximum(largest, np.finfo(float).tiny)) ** 2
+    return np.asarray(largest * np.sqrt(squares))
 
 
 SUMS[WeightedGradient] = SumRule(weighted_measure, weighted_part, weighted_exact, by_unit=True)
-SUMS[MeanSquares] = SumRule(squares_measure, squares_part, squares_exact, by_unit=True)
-SUMS[MeanAbsolute] = SumRule(absolute_measure, absolute_part, absolute_exact, by_unit=True)
-SUMS[MeanRowNorm] = bounded_sum(size_bound, sizes)
+SUMS[JointGradient] = SumRule(weighted_measure, joint_part, weighted_exact, by_unit=True)

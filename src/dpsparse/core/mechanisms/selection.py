@@ -37,7 +37,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,24 +59,58 @@ PLACES = np.arange(SAMPLE) * ((math.sqrt(5) - 1) / 2) % 1
 Bytes = NDArray[np.uint8]
 
 
-class Law(Protocol):
-    """Noise of unit scale as a function of an exponential number."""
+class Gumbel:
+    """Noise of unit scale as a function of an exponential number: -log of it, large where that is small."""
 
     def estimates(self, numbers: Exponentials) -> tuple[Floats, Floats]:
         """Noise, and how far it may be from that."""
-        ...
+        exponential, radius = numbers.estimates()
+        with np.errstate(invalid="ignore"):
+            part = radius / exponential
+        return -np.log(exponential), np.where(part <= 0.5, 2 * part, np.inf)  # an E that may be 0 or without bound
 
     def extreme(self, first: Bytes, part: int) -> NDArray[np.bool_]:
         """Whose first bits are among the `part` of 2**FIRST with the largest noise."""
-        ...
+        return first < part
 
     def edge(self, part: int) -> float:
         """What the noise of all others is below."""
-        ...
+        return -math.log(-math.log1p(-part / 2**FIRST))
 
     def above(self, level: Floats) -> Floats:
         """Chance of noise above a level, roughly."""
-        ...
+        return np.asarray(-np.expm1(-np.exp(np.minimum(-level, 700.0))))
+
+    def bounds(self, low: Decimal, high: Decimal) -> Bounds:
+        """Ends of the noise from ends of the exponential number."""
+        return _minus_log(high, -1), _minus_log(low, 1)
+
+
+class Exponential:
+    """Noise of unit scale as a function of an exponential number: that number itself."""
+
+    def estimates(self, numbers: Exponentials) -> tuple[Floats, Floats]:
+        """Noise, and how far it may be from that."""
+        return numbers.estimates()
+
+    def extreme(self, first: Bytes, part: int) -> NDArray[np.bool_]:
+        """Whose first bits are among the `part` of 2**FIRST with the largest noise."""
+        return np.asarray(first >= 2**FIRST - part)
+
+    def edge(self, part: int) -> float:
+        """What the noise of all others is below."""
+        return math.log(2**FIRST / part)
+
+    def above(self, level: Floats) -> Floats:
+        """Chance of noise above a level, roughly."""
+        return np.asarray(np.exp(np.minimum(-level, 0.0)))
+
+    def bounds(self, low: Decimal, high: Decimal) -> Bounds:
+        """Ends of the noise from ends of the exponential number."""
+        return low, high
+
+
+Law = Gumbel | Exponential
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,57 +185,6 @@ def _level(scores: Floats, count: int, scale: float, law: Law) -> tuple[float, i
 LARGEST = 1e300
 
 
-class Gumbel:
-    """-log of an exponential number: large where that is small."""
-
-    def estimates(self, numbers: Exponentials) -> tuple[Floats, Floats]:
-        """Noise, and how far it may be from that."""
-        exponential, radius = numbers.estimates()
-        with np.errstate(invalid="ignore"):
-            part = radius / exponential
-        return -np.log(exponential), np.where(part <= 0.5, 2 * part, np.inf)  # an E that may be 0 or without bound
-
-    def extreme(self, first: Bytes, part: int) -> NDArray[np.bool_]:
-        """Whose first bits are among the `part` of 2**FIRST with the largest noise."""
-        return first < part
-
-    def edge(self, part: int) -> float:
-        """What the noise of all others is below."""
-        return -math.log(-math.log1p(-part / 2**FIRST))
-
-    def above(self, level: Floats) -> Floats:
-        """Chance of noise above a level, roughly."""
-        return np.asarray(-np.expm1(-np.exp(np.minimum(-level, 700.0))))
-
-    def bounds(self, low: Decimal, high: Decimal) -> Bounds:
-        """Ends of the noise from ends of the exponential number."""
-        return _minus_log(high, -1), _minus_log(low, 1)
-
-
-class Exponential:
-    """The exponential number itself."""
-
-    def estimates(self, numbers: Exponentials) -> tuple[Floats, Floats]:
-        """Noise, and how far it may be from that."""
-        return numbers.estimates()
-
-    def extreme(self, first: Bytes, part: int) -> NDArray[np.bool_]:
-        """Whose first bits are among the `part` of 2**FIRST with the largest noise."""
-        return np.asarray(first >= 2**FIRST - part)
-
-    def edge(self, part: int) -> float:
-        """What the noise of all others is below."""
-        return math.log(2**FIRST / part)
-
-    def above(self, level: Floats) -> Floats:
-        """Chance of noise above a level, roughly."""
-        return np.asarray(np.exp(np.minimum(-level, 0.0)))
-
-    def bounds(self, low: Decimal, high: Decimal) -> Bounds:
-        """Ends of the noise from ends of the exponential number."""
-        return low, high
-
-
 def _check(scores: NDArray[np.float64], scale: float, count: int) -> NDArray[np.float64]:
     """Refuse what is no selection, by public numbers; scores as numbers whose differences are numbers."""
     if scores.ndim != 1 or not 1 <= count <= scores.size:
@@ -214,7 +196,7 @@ def _check(scores: NDArray[np.float64], scale: float, count: int) -> NDArray[np.
     return np.clip(np.nan_to_num(scores), -LARGEST, LARGEST)
 
 
-def _best(scores: Floats, count: int, scale: float, law: Gumbel | Exponential, source: Randomness) -> NDArray[np.intp]:
+def _best(scores: Floats, count: int, scale: float, law: Law, source: Randomness) -> NDArray[np.intp]:
     """The `count` largest scores after noise of a law, best first."""
     drawn = draw_candidates(scores, count, scale, law, source.generator())
     chosen, size, top = scores[drawn.which], Decimal(float(scale)), Decimal(float(scores.max()))

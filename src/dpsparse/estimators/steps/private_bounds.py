@@ -60,7 +60,7 @@ class PrivateBounds(PrivateStep):
     Guarantee
     ---------
     Selections with Gumbel noise. A record moves the difference of two scores by at most 2
-    (replace-one), see `queries.columns`; each selection is :math:`\eta`-bounded-range for noise of
+    (replace-one), see `queries.choices`; each selection is :math:`\eta`-bounded-range for noise of
     scale :math:`2/\eta`, and all of them compose to the price of the plan. How many rows are left
     beyond the ends is taken from public numbers: the number of rows, of columns, and the noise.
 

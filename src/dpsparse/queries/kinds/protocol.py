@@ -20,8 +20,11 @@ from .questions import (
     Count,
     Gradient,
     GradientChange,
+    Greedy,
+    Grouped,
     Indices,
     IntervalContrast,
+    Magnitude,
     MeanAbsolute,
     MeanLoss,
     MeanRowNorm,
@@ -29,11 +32,11 @@ from .questions import (
     MinimiserQuery,
     Query,
     RandomizedLabels,
+    Score,
     Select,
     SupportVotes,
     WeightedGradient,
 )
-from .scores import Greedy, Grouped, Magnitude, Score
 
 #: An answer: numbers, or the positions that were selected.
 Released = NDArray[Any]

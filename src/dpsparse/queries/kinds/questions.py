@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.facts import Clip, Projection, Vector
-from .cells import CellCounts, CellMoments
-from .inference import CountWithin, ScoreMoments
-from .scores import Score
+from ...core.facts import Clip, Penalty, Projection, Vector
 
 Indices = NDArray[np.intp]
+NO_EDGES = np.zeros(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,11 +327,229 @@ class Unread:
     """Part of the rows, for each declared column of their table, whose cell was not understood."""
 
 
+# ------------------------------------------------------------------------------------------------ rows that were scored by a public model
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """A public partition of scored rows: by group, by class, and by where the first margin lies.
+
+    Parameters
+    ----------
+    margins : array of int
+        Columns that hold a model's margins: one for numbers or two classes, otherwise one for each
+        class.
+    rests : array of int or None
+        Columns of what the lattice of rows cuts off the margins, enlarged; `scale` times it belongs
+        to the margin. None: nothing.
+    scale : float
+    group : int or None
+        Column that holds the number of a row's group; rows with any other number are in no cell.
+    groups : int
+        Number of groups.
+    classes : int
+        Number of classes that are distinguished, coded 0, 1, ...; rows with any other target are in no
+        cell. 1: not distinguished.
+    edges : array
+        Increasing. Bin k holds margins from edge k - 1 on and below edge k; there is one bin more
+        than edges.
+    """
+
+    margins: NDArray[np.intp]
+    rests: NDArray[np.intp] | None = None
+    scale: float = 0.0
+    group: int | None = None
+    groups: int = 1
+    classes: int = 1
+    edges: Vector = field(default_factory=lambda: NO_EDGES)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Groups, classes and bins, in the order of the answer."""
+        return self.groups, self.classes, self.edges.size + 1
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
+        return self.groups * self.classes * (self.edges.size + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class CellCounts:
+    """Number of rows in each cell, over the public number of rows."""
+
+    cells: Cells
+
+
+@dataclass(frozen=True, eq=False)
+class CellMoments:
+    r"""Sum over the rows of each cell of t and of :math:`t^2 - \tfrac12`, over the public number of rows.
+
+    T in [-1, 1] says how well a row was predicted.
+
+    The answer holds the sums of t of all cells and then, with `squares`, those of
+    :math:`t^2 - \tfrac12`.
+
+    Parameters
+    ----------
+    cells : Cells
+    value : {"correct", "log-loss", "brier", "absolute", "squared", "target", "excess", "place"}
+        ``correct``: 1 for the right class, else -1. ``log-loss``, ``brier``, ``absolute`` and
+        ``squared``: :math:`2\min(\ell, B)/B - 1` for a loss of the prediction. ``target``:
+        :math:`y/B`. ``excess``: :math:`(r^2 - c(y-\mu)^2)/B` for the residual r. ``place``: where
+        in its bin the probability of the second class lies, from -1 at its lower end to 1 at its
+        upper end. Whatever is beyond [-1, 1] is clipped to it.
+    top : float
+        B.
+    centre, ratio : float
+        :math:`\mu` and c of ``excess``.
+    squares : bool
+    within : float
+        Predictions of numbers are clipped to [-within, within].
+    """
+
+    cells: Cells
+    value: str
+    top: float = 1.0
+    centre: float = 0.0
+    ratio: float = 0.0
+    squares: bool = True
+    within: float = math.inf
+
+
+# ------------------------------------------------------------------------------------------------ intervals
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreMoments:
+    r"""Mean over rows of score, Gram matrix and meat at a pilot, in one vector.
+
+    All numbers of the vector have the same noise scale.
+
+    A row is :math:`\tilde x = (1, (x_S - \mu)/t)`, its weight
+    :math:`w = \min(1, Q^2/\|\tilde x\|^2)`, its residual :math:`\psi`: the slope of the loss with
+    the other sign, clipped to :math:`\pm R`. The target is not clipped before. With :math:`C = RQ`,
+    and v = 1 for numbers, :math:`v = |\psi|(1-|\psi|)` for classes, :math:`v_{\max}` = 1 or 1/4,
+    the answer holds
+
+    .. math:: \frac{w\psi\tilde x}{C}, \qquad
+              \sqrt{B_H}\,\frac{w v\,\tilde x\tilde x^\top}{Q^2 v_{\max}}, \qquad
+              \sqrt{B_M}\,\frac{w^2\psi^2\tilde x\tilde x^\top}{C^2},
+
+    of the matrices the upper triangle, row by row, entries off the diagonal times :math:`\sqrt2`.
+
+    Parameters
+    ----------
+    model : CentredModel
+        The pilot, with support S and centre :math:`\mu`.
+    scale : array of the size of the support
+        t: what columns are divided by.
+    constant : bool
+        Whether there is a constant column.
+    residual, norm : float
+        R and Q. R is 1 for classes.
+    gram, meat : float
+        :math:`B_H` and :math:`B_M`: how much of the noise's precision the matrices have for each
+        unit of the score's.
+    """
+
+    model: CentredModel
+    scale: Vector
+    constant: bool
+    residual: float
+    norm: float
+    gram: float
+    meat: float
+
+
+@dataclass(frozen=True, eq=False)
+class CountWithin:
+    """Part of the rows whose slope at `model` is within `bound`: one number."""
+
+    model: CentredModel
+    bound: float
+
+
+# ------------------------------------------------------------------------------------------------ kinds of sums
+
+
 Tally = MeanLoss | Count | ClippedShare | Unread
 
 Inference = ScoreMoments | CountWithin
 
 SumQuery = Gradient | GradientChange | MeanSquares | Weighted | Polish | Tally | CellCounts | CellMoments | Inference
+
+
+# ------------------------------------------------------------------------------------------------ selections and scores
+
+
+@dataclass(frozen=True, eq=False)
+class Magnitude:
+    r"""Score coordinates by :math:`|b_j - \eta\,g_j|` for the mean gradient g: what a gradient step would leave there.
+
+    Parameters
+    ----------
+    step : float
+        :math:`\eta`.
+    base : array or None
+        :math:`b`, usually the current iterate; None is zero.
+    """
+
+    step: float = 1.0
+    base: Vector | None = None
+
+
+@dataclass(frozen=True)
+class Vertex:
+    r"""Score the :math:`2d` vertices of the l1 ball by :math:`\mp g_j`.
+
+    Candidate j is :math:`+e_j`, and candidate d + j is :math:`-e_j`.
+    """
+
+
+@dataclass(frozen=True, eq=False)
+class Greedy:
+    r"""Score coordinates by how much a step along each decreases the loss, on the scale :math:`g_j/\sqrt{H_j}`.
+
+    Parameters
+    ----------
+    rule : {"gs", "gs-s", "gs-r", "gs-q"}
+        Largest gradient; smallest subgradient; longest proximal step; largest guaranteed decrease (its square root).
+    curvature : array of shape (dimension,)
+        Public :math:`H_j`: the curvature of loss and l2 penalty along each coordinate.
+    w : array of shape (dimension,)
+        Where the rules stand.
+    penalty : Penalty
+    """
+
+    rule: str
+    curvature: Vector
+    w: Vector
+    penalty: Penalty
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """Score groups of columns by the l2 norm of the scores of their columns.
+
+    Parameters
+    ----------
+    score : Magnitude or Greedy
+        Of single columns.
+    groups : array of int of shape (n_features,)
+        The group of each column, from 0 on. An intercept that is a candidate comes last, by itself.
+    """
+
+    score: Magnitude | Greedy
+    groups: NDArray[np.intp]
+
+    def labels(self, size: int) -> NDArray[np.intp]:
+        """The candidate that each of `size` scores counts for."""
+        rest = int(self.groups.max(initial=-1)) + 1 + np.arange(size - self.groups.size)
+        return np.concatenate([self.groups, rest])
+
+
+Score = Magnitude | Vertex | Greedy | Grouped
 
 
 @dataclass(frozen=True, eq=False)
@@ -390,7 +607,7 @@ class ModalEntry:
 class ColumnQuantile:
     """The point of a public grid with about a part q of some values of the rows below it.
 
-    The point is found by its cell: see `queries.columns`.
+    The point is found by its cell: see `queries.choices`.
 
     Parameters
     ----------

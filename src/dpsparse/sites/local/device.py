@@ -13,8 +13,8 @@ from ...core import PrivacyError
 from ...core.facts import Clip
 from ...core.mechanisms import Randomness
 from ...oracles.local import person_charge
+from ...queries.gradient import contributions
 from ...queries.kinds import Gradient, RandomizedLabels
-from ...queries.rules import contributions
 from ...rows.hosts import MemoryHost
 from ...rows.records import Records
 from ...rows.single_records import private_targets
