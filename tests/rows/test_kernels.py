@@ -212,6 +212,20 @@ def test_dense_rows_come_to_the_lattice_alike_by_either_path(kind, norm, shifted
         assert found[0] == found[1]
 
 
+@PATHS
+@pytest.mark.parametrize("size", [1, 2, 15, 16, 17, 32, 200])
+def test_values_are_put_beside_the_first_point_of_a_grid_that_is_no_less(path, size):
+    rng = np.random.default_rng(13)
+    for grid in (np.geomspace(1e-3, 8.0, size), np.sort(rng.integers(0, 5, size)).astype(float), np.full(size, np.inf)):
+        values = np.r_[np.abs(rng.normal(0, 2, 500)), grid, np.nextafter(grid, 0), -1.0, 0.0, np.inf, np.nan]
+        weights, expected = rng.integers(0, 2**20, values.size), np.full(size + 1, 7, dtype=np.int64)
+        for value, weight in zip(values, weights, strict=True):
+            expected[next((k for k in range(size) if grid[k] >= value), size)] += weight
+        sums = np.full(size + 1, 7, dtype=np.int64)
+        path.grid_sums(values, weights, grid, sums)
+        assert sums.tolist() == expected.tolist()
+
+
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("classes", [None, 2])
 def test_sums_of_squares_are_added_in_their_order_by_either_path(storage, classes):
@@ -433,6 +447,7 @@ def test_a_path_has_all_that_the_interface_names(module: ModuleType):
         "quantise",
         "away_squares",
         "whole_rows",
+        "grid_sums",
     ):
         assert callable(getattr(module, name))
         assert hasattr(interface_module.Kernels, name)

@@ -146,6 +146,12 @@ def ordered_squares(x: Matrix, squared: Vector, less: Vector, out: Vector) -> No
         _share(x, rows, lambda start, stop: loops.dense_squares(x, squared, less, out, start, stop))
 
 
+def grid_sums(values: Vector, weights: NDArray[np.int64], grid: Vector, sums: NDArray[np.int64]) -> None:
+    """See `Kernels.grid_sums`."""
+    padded = np.r_[grid, np.full(loops.FINE, np.inf)]
+    loops.grid_sums(np.ascontiguousarray(values), weights, padded, grid.size, sums)
+
+
 def unit_clipped(
     x: Matrix, centre: Vector, height: float, factor: Vector, ends: Indices, clip: UnitClip, acc: Sums
 ) -> None:

@@ -142,6 +142,13 @@ class Kernels(Protocol):
         """
         ...
 
+    def grid_sums(self, values: Vector, weights: NDArray[np.int64], grid: Vector, sums: NDArray[np.int64]) -> None:
+        """Add the weight of each value to the sum of the first point of a grid that is no less, or to the last sum.
+
+        The grid increases; no point of it is less than what is not a number.
+        """
+        ...
+
     def clipped_scatter(self, x: Matrix, factor: Vector, limits: Vector, acc: Sums, rows: slice) -> None:
         """As `scatter`, with every factor times entry clipped to the limit of its column, a whole number."""
         ...

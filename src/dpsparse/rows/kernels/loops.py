@@ -28,6 +28,9 @@ from numba import int64, uint64
 #: Entries of sparse rows are taken four at a time; unsigned, as positions are.
 ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
+#: Points of a grid that are compared with a value together.
+FINE = 16
+
 
 def kernel(function: Callable[..., None]) -> Any:
     """Compile a loop of whole numbers; see `compile_loop`."""
@@ -298,6 +301,24 @@ def sparse_clipped(data, indices, ends, factor, limits, acc, start, stop):  # ty
             for k in range(ends[i], ends[i + 1]):
                 limit = limits[indices[k]]
                 acc[indices[k]] += int64(min(max(data[k] * c, -limit), limit))
+
+
+@ordered_kernel
+def grid_sums(values, weights, grid, size, sums):  # type: ignore[no-untyped-def]
+    """Weights by the first point that is no less than a value: counted among every sixteenth, then among sixteen.
+
+    Infinite points follow the `size` points of the grid.
+    """
+    coarse = np.empty(size // FINE)
+    for k in range(coarse.size):
+        coarse[k] = grid[FINE * (k + 1) - 1]
+    for i in range(values.size):
+        value, above, beside = values[i], int64(0), int64(0)
+        for k in range(coarse.size):
+            above += int64(coarse[k] < value)
+        for k in range(FINE):
+            beside += int64(grid[FINE * above + k] < value)
+        sums[size if np.isnan(value) else FINE * above + beside] += weights[i]
 
 
 @ordered_kernel

@@ -216,6 +216,12 @@ def ordered_squares(x: Matrix, squared: Vector, less: Vector, out: Vector) -> No
             out[piece] = np.cumsum(terms, axis=1, out=terms)[:, -1]
 
 
+def grid_sums(values: Vector, weights: NDArray[np.int64], grid: Vector, sums: NDArray[np.int64]) -> None:
+    """See `Kernels.grid_sums`. Floats hold the weights of a block, at most 2^20 times 2^26 rows together."""
+    found = np.bincount(np.searchsorted(grid, values), weights=weights, minlength=sums.size)
+    sums += found.astype(np.int64)
+
+
 def unit_clipped(
     x: Matrix, centre: Vector, height: float, factor: Vector, ends: Indices, clip: UnitClip, acc: Sums
 ) -> None:
