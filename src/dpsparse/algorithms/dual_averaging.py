@@ -310,7 +310,7 @@ class DualSteps:
         self.at: slice | Indices = slice(None) if support is None else support
         self.classes = oracle.facts.target.n_classes if oracle.facts.target.joint else 1
         self.sizes, self.turn = loop.sizes, 0
-        self.sums = PathSums.start(weights)
+        self.sums, self.asked_weights = PathSums.start(weights), weights.copy()
         self.limit = None if solver.step_rule is None else StepLimit(solver.step_rule)
         self.before: tuple[Vector, Vector] | None = None
         self.kept = np.ones(weights.size, dtype=bool)
@@ -324,7 +324,7 @@ class DualSteps:
         """The gradient at `w`, in units of the columns as they are, and the step along each coordinate."""
         kind = JointGradient if self.oracle.facts.target.joint else WeightedGradient
         self._follow()
-        query = kind(w, self.weights.copy(), self.loop.clip, self.support)
+        query = kind(w, self.asked_weights, self.loop.clip, self.support)
         answer = np.asarray(self.oracle.answer(query, self.ask)).reshape(w[self.at].shape)
         noise = self.oracle.deviation(query, self.ask, self.turn)
         step = self._length(w, answer, noise)
@@ -367,7 +367,7 @@ class DualSteps:
         found = self.evidence.weights()
         if found is not None:
             self.weights[: found.size] = self.solver.column_weight * found
-            self.sums = self.sums.reweighted(self.weights)
+            self.sums, self.asked_weights = self.sums.reweighted(self.weights), self.weights.copy()
 
 
 @dataclass

@@ -321,19 +321,24 @@ def unit_column_sum(block: Block, lattice: Lattice, kernel: ColumnSum) -> Sums:
 
 
 def _column_sums(block: Block, lattice: Lattice, function: Any) -> Sums:
-    d, kind = lattice.facts.n_features, sum_type(lattice)
-    if block.sparse:
-        data = block.x.data.astype(float, copy=False)
+    d, kind, x = lattice.facts.n_features, sum_type(lattice), block.x
+    if block.sparse and not lattice.shifted and not lattice.exact:  # sizes are stored as entries are, squares are not
+        data = function(x.data if function is np.abs else x.data.astype(float, copy=False))
+        head: Any = np.zeros(d, dtype=kind)
+        held, bound = sp.csr_matrix((data, x.indices, x.indptr), shape=x.shape), function(lattice.stored_bound)
+        _for(lattice, entries_of(x)).scatter(held, block.present, head, slice(0, block.y.size), bound)
+    elif block.sparse:
+        data = x.data.astype(float, copy=False)
         values = function(data)
         if lattice.shifted:
-            shift = lattice.shift[block.x.indices]
+            shift = lattice.shift[x.indices]
             values = function(data - shift) - function(shift)
-        head: Any = np.bincount(block.x.indices, weights=values * block.present[owners(block.x)], minlength=d)
+        head = np.bincount(x.indices, weights=values * block.present[owners(x)], minlength=d)
         head = head + function(lattice.shift) * block.present.sum()
     else:
         head = np.zeros(d)
-        for piece, x in dense_pieces(block.x):
-            head += block.present[piece] @ function(x)
+        for piece, rows in dense_pieces(x):
+            head += block.present[piece] @ function(rows)
     last = [function(lattice.height) * block.present.sum()] * lattice.facts.free
     return np.asarray(np.r_[head, last].astype(kind))
 
