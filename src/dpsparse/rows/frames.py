@@ -58,8 +58,8 @@ ENTRY_BITS = 24
 #: Up to this many entries are kept as 64-bit floats for plain kernels; more of them as 32-bit
 #: floats, which hold them too.
 WIDE_ENTRIES = 2**24
-#: Entries that are mapped at once, and the fewest rows of which outer products are added in floats.
-PIECE_ENTRIES, LEAST_ROWS = 2**16, 512
+#: Entries that are mapped at once.
+PIECE_ENTRIES = 2**16
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,7 +229,7 @@ class FramedBlock:
         Every float is made by one operation after the other.
         """
         n, d = self.z.shape
-        count = min(max(LEAST_ROWS, PIECE_ENTRIES // max(d, 1)), products.PIECE_ROWS, n)
+        count = products.whole_count(n, d)
         room = np.empty((count, self.on.frame.size))
         form, ones = Away.from_centre(1.0, np.zeros(d) if self.centre is None else self.centre), np.ones(count)
         for start in range(0, n, max(count, 1)):

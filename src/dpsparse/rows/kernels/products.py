@@ -277,7 +277,7 @@ def whole_rows(
     float is made by one operation after the other, and squares are added from the first column to the last.
     """
     form, every = Away.from_centre(lattice.unit, centre), every_feature(which, lattice) and not block.sparse
-    count = min(max(LEAST_ROWS, WHOLE_ENTRIES // max(which.size, 1)), PIECE_ROWS, block.y.size)
+    count = whole_count(block.y.size, which.size)
     room, squares = np.empty((count, which.size)), np.empty(count)
     for start in range(0, block.y.size, max(count, 1)):
         piece = block.rows(slice(start, start + count))
@@ -288,6 +288,11 @@ def whole_rows(
         lengths = np.minimum(np.sqrt(lengths), np.finfo(float).max)
         run.whole_rows(x, form, piece.present, norm / np.maximum(lengths, norm), step, most, out)
         yield out
+
+
+def whole_count(rows: int, columns: int) -> int:
+    """How many of some rows are made whole at once."""
+    return min(max(LEAST_ROWS, WHOLE_ENTRIES // max(columns, 1)), PIECE_ROWS, rows)
 
 
 def squared_sum(block: Block, lattice: Lattice) -> Sums:
