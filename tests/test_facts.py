@@ -164,3 +164,8 @@ def test_rows_are_spiky_up_to_fifteen_in_a_hundred_of_their_box():
     edge = math.sqrt(1 / (0.15 * 100))
     assert facts.heavy_tailed(1.001 * edge)
     assert not facts.heavy_tailed(0.999 * edge)
+
+
+def test_margins_of_classes_and_of_linked_targets_have_size_one_and_those_of_numbers_that_of_a_target():
+    assert [Target(kind=kind, bound=6.0).margin for kind in ("numbers", "counts", "events")] == [2.0, 1.0, 1.0]
+    assert Target(kind="classes").margin == Target(bound=6.0, linked=True).margin == 1.0

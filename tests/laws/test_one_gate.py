@@ -47,7 +47,7 @@ from dpsparse.oracles.local import LocalNoise
 from dpsparse.oracles.shares import NoiseShare, SharedNoiseOracle
 from dpsparse.oracles.tape import TapedOracle
 from dpsparse.oracles.tape_file import Answer, Frame
-from dpsparse.queries import table
+from dpsparse.queries import rules
 from dpsparse.queries.charge import MADE_BY_THE_GATE, Charge
 from dpsparse.queries.gradient import contributions
 from dpsparse.queries.kinds import (
@@ -344,7 +344,7 @@ def test_control_sites_that_answer_a_sampled_ask_on_all_rows_are_caught(monkeypa
     reference = refused_by_the_curator()
     monkeypatch.setattr(noise_info, "check_query", lambda *args, **kwargs: None)
     monkeypatch.setattr("dpsparse.oracles.shares.check_plan", lambda *args, **kwargs: None)
-    monkeypatch.setattr(table, "sample_of", lambda charge: (None,) if SUMS[type(charge.query)].sampled else ())
+    monkeypatch.setattr(rules, "sample_of", lambda charge: (None,) if SUMS[type(charge.query)].sampled else ())
     caught = {case.kind for case in let_through("NoiseShare", reference) if isinstance(case.rows, PoissonRows)}
     assert caught >= {kind for kind, rule in SUMS.items() if not rule.sampled}
 

@@ -261,7 +261,8 @@ def main() -> int:
     here = [m for m in named if options.tier in (None, tier_of(m.file))]
     if not here:
         parser.error("no mutant has such a name.")
-    current = {name for name, row in rows.items() if row["file_digest"] == digest((SRC / row["file"]).read_text())}
+    texts = {name: digest((SRC / name).read_text()) for name in {m.file for m in found}}
+    current = {name for name, row in rows.items() if row["file_digest"] == texts.get(row["file"])}
     todo = [m for m in drawn(here, options.sample, options.seed) if options.again or m.name not in current]
     survivors = []
     for number, row in enumerate([] if options.page else judge(todo, options), start=1):

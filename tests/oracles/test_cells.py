@@ -144,7 +144,7 @@ def test_rests_make_margins_finer_than_the_lattice():
         (CellCounts(Cells(margins=np.array([0]), groups=0)), "at least one group"),
         (CellCounts(Cells(margins=np.array([0]), edges=np.array([1.0, 1.0]))), "increasing edges"),
         (CellMoments(ONE, "hinge"), "one of correct"),
-        (CellMoments(ONE, "squared", 0.0), "positive top"),
+        (CellMoments(ONE, "squared", 0.0), "top of moments .* must be positive"),
         (CellMoments(ONE, "squared", 1.0, within=0.0), "positive range"),
         (CellMoments(ONE, "squared", 1.0, within=math.nan), "positive range"),
         (CellMoments(ONE, "excess", 1.0, centre=math.nan), "finite numbers"),

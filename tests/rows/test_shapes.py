@@ -91,3 +91,9 @@ def test_clipping_after_the_map_changes_nothing_within_bounds():
     clipped = out.copy()
     RowBounds(lower, upper, norm).clip(clipped)
     np.testing.assert_allclose(clipped, out, atol=1e-15)
+
+
+def test_steps_rise_at_equal_distances_between_the_bounds():
+    curve = Curve(NumberColumn(0, "bmi", 15, 50), "steps", 3, 0.5, -1.0, 1.0)
+    at = np.array([-1.0, -0.51, -0.5, -0.01, 0.0, 0.49, 0.5, 1.0])
+    assert curve.values(at).sum(axis=1).tolist() == [-3, -3, -1, -1, 1, 1, 3, 3]

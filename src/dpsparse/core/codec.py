@@ -23,12 +23,12 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cache, cached_property
 from types import UnionType
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, Union, cast, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self, TypeVar, Union, cast, get_args, get_origin
 
 import numpy as np
 
 from .errors import PrivacyError
-from .plain import Json, Printed
+from .plain import Json, Printed, json_of
 from .printable import count_of
 from .regular_files import parse_json
 
@@ -124,20 +124,12 @@ def _fields(kind: type) -> tuple[_Form, dict[str, tuple[Field[Any], Any]]]:
 
 def write(value: object) -> Any:
     """JSON types; numbers that are not finite have none outside of fields that say `Infinite`."""
-    if isinstance(value, Document):
-        return value.to_json()
-    if is_dataclass(value) and not isinstance(value, type):
-        return write_record(value)
-    if isinstance(value, np.ndarray | np.generic):
-        return write(value.tolist())
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, Mapping):
-        return {str(key): write(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [write(entry) for entry in value]
-    if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
-        return value
+    return json_of(
+        value, lambda record: record.to_json() if isinstance(record, Document) else write_record(record), _refuse
+    )
+
+
+def _refuse(value: object) -> NoReturn:
     raise FormError(f"a {type(value).__name__}{' that is not finite' * isinstance(value, float)} has no stored form.")
 
 

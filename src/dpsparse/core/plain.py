@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from operator import attrgetter
@@ -31,24 +31,31 @@ def to_json(value: object) -> Json:
     >>> to_json({"coef": np.array([1.0, np.inf]), "steps": np.int64(3), "names": ("a", "b")})
     {'coef': [1.0, None], 'steps': 3, 'names': ['a', 'b']}
     """
-    value = scalar(value)
-    if isinstance(value, Enum):
-        return to_json(value.value)
+    return json_of(value, _shown, _shown)
+
+
+def json_of(value: object, record_form: Callable[[object], Json], rest: Callable[[object], Json]) -> Json:
+    """A value as JSON types: records as `record_form` says, and what JSON does not hold as `rest` does."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return record_form(value)
+    if isinstance(value, np.ndarray | np.generic | Enum):
+        return json_of(value.value if isinstance(value, Enum) else value.tolist(), record_form, rest)
+    if isinstance(value, Mapping):
+        return {str(key): json_of(entry, record_form, rest) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_of(entry, record_form, rest) for entry in value]
+    if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    return rest(value)
+
+
+def _shown(value: object) -> Json:
+    """What has no plain form of its own: results and records as dictionaries, or in their own words."""
     if isinstance(value, Printed):
         return value.to_dict()
-    if value is None or isinstance(value, bool | int | str):
-        return value
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, np.ndarray):
-        return to_json(value.tolist())
-    if isinstance(value, Mapping):
-        return {str(key): to_json(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [to_json(entry) for entry in value]
-    if is_dataclass(value) and type(value).__str__ is object.__str__:
-        return record(value)
-    return str(value)
+        return None
+    return record(value) if is_dataclass(value) and type(value).__str__ is object.__str__ else str(value)
 
 
 def record(value: object) -> dict[str, Json]:

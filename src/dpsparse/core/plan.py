@@ -21,6 +21,7 @@ from .codec import FormError, Via, canonical_json, form, read, write
 from .errors import PrivacyError
 from .participation import OncePerPerson
 from .parts import SplitRule
+from .plain import Json
 
 
 class Noise(StrEnum):
@@ -313,7 +314,7 @@ def _check_laws(plan: Plan) -> None:
             )
 
 
-def _write_public(public: Mapping[str, object]) -> Any:
+def _write_public(public: Mapping[str, object]) -> Json:
     return {name: _choice(value, name) for name, value in public.items()}
 
 
@@ -328,13 +329,13 @@ def _choice(value: object, name: str) -> Any:
     raise PrivacyError(f"a plan holds public {name!r} of type {type(value).__name__}, which has no stored form.")
 
 
-def _read_public(content: object, where: str) -> dict[str, Any]:
+def _read_public(content: object, where: str) -> dict[str, object]:
     if not isinstance(content, dict):
         raise FormError(f"{where} must be an object.")
     return {name: _public_value(value, where) for name, value in content.items()}
 
 
-def _public_value(value: Any, where: str) -> Any:
+def _public_value(value: Any, where: str) -> object:
     if value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, dict) and value.keys() == {"tuple"} and isinstance(value["tuple"], list):

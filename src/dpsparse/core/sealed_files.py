@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -86,6 +87,6 @@ class SealedKind:
             raise DataError(f"{path} exists and is not {self.what}, so it is not replaced. Choose another name.")
 
 
-def content_digest(content: dict[str, Any]) -> str:
+def content_digest(content: Mapping[str, object]) -> str:
     """What the file of a content ends with."""
     return hashlib.sha256(canonical_json(content).encode()).hexdigest()

@@ -1,11 +1,9 @@
 """Who answers: the only package where rows, noise and prices meet."""
 
-from .central import CentralOracle
-from .exact import ExactOracle
+from .central import CentralOracle, ExactOracle, make_oracle
 from .gate import Gate, PaymentLike, ProgressCallback, needs_all_rows
 from .guarded import GuardedOracle, refuse_violations
 from .local import LocalOracle
-from .make import make_oracle
 from .replay import RecordingOracle, ReplayOracle
 from .shares import NoiseShare, SharedNoiseOracle
 from .tape import Tape, TapedOracle

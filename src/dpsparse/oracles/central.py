@@ -10,6 +10,9 @@ adjacency, `PricedNoise` adds the rounding of the released lattice, and `PricedP
 multiple of it the noise must be. Selections release an index only and use the fine sum. Minimisers
 come from `queries.minimisers`, with the sensitivity that is proved there. Everything that is public
 about a query is checked before it is charged, and nothing private is looked at before that.
+
+`ExactOracle` answers the same without noise, clip and privacy: it turns every private solver into its
+non-private baseline. `make_oracle` says who answers a plan.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..accounting.pricing import PricedPlan
+from ..core.errors import PrivacyError
 from ..core.facts import Vector
 from ..core.mechanisms import (
     Randomness,
@@ -30,21 +34,22 @@ from ..core.mechanisms import (
     lattice_laplace,
     permute_and_flip,
 )
-from ..core.plan import Noise
+from ..core.plan import Noise, Plan
 from ..core.statement import Receipt
 from ..core.threads import run_in_thread, thread_count
 from ..queries.charge import Charge
 from ..queries.kinds import Indices, PerturbedMinimum, Query, Released, RidgeMinimum, Select, SupportVotes
 from ..queries.losses import Loss, guard
 from ..queries.minimisers import MinimiserSpec, finished_name, perturbed_minimum, ridge_minimum
-from ..queries.rules import CHOICES, SUMS
+from ..queries.rules import CHOICES, MINIMA, SUMS, exact_sum
 from ..queries.scores import candidates_of, scores_of
 from ..queries.sensitivity import SumSpec
 from ..queries.votes import votes
 from ..rows.hosts import Host
 from ..rows.shard import Shard
 from .gate import ChargedOracle, Gate, PaymentLike, ProgressCallback
-from .noise_info import PricedNoise
+from .local import LocalOracle
+from .noise_info import PricedNoise, ZeroNoise
 
 #: Numbers of an answer from which on its noise is drawn in another thread: below, starting it takes as long.
 DRAWN_ASIDE = 2**14
@@ -202,3 +207,88 @@ class CentralOracle(ChargedOracle[PricedNoise]):
         noisy = self._add(receipt.noise, spec.whole(values), spec.scale / spec.unit)
         self.receipts.append(receipt)
         return noisy * spec.unit
+
+
+# ------------------------------------------------------------------------------------------------ without noise
+
+
+class ExactOracle(ChargedOracle[ZeroNoise]):
+    """Answers the same asks as the central oracle, exactly. What it returns must not be published.
+
+    Clips of what polishing asks stay: there they are part of the query, quantiles that the solver chose.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        loss: Loss,
+        plan: Plan,
+        generator: np.random.Generator,
+        payment: PaymentLike | None = None,
+        watcher: ProgressCallback | None = None,
+    ) -> None:
+        terms = ZeroNoise(plan, host.facts, host.shards is not None)
+
+        def key() -> int:
+            return int.from_bytes(generator.bytes(16), "little")
+
+        super().__init__(host.facts, Gate(terms, key, payment, watcher))
+        if host.shards is None:
+            raise PrivacyError("exact answers need all rows in one place, and this host keeps them apart.")
+        self._host, self._shards = host, host.shards
+        self._loss, self._key = loss, key
+        own = ExactOracle  # functions, not bound methods: a cycle would keep the rows after the fit
+        self._ways: dict[type, Callable[[ExactOracle, Charge], Released]] = {
+            Select: own._select,
+            SupportVotes: own._vote,
+            **dict.fromkeys(SUMS, own._mean),
+            **dict.fromkeys(CHOICES, own._choice),
+            **dict.fromkeys(MINIMA, own._minimum),
+        }
+
+    def answer(self, question: Query, ask: str) -> Released:
+        """Check, pay, and answer without protection."""
+        charge = self.charge(question, ask)
+        self.receipts.append(Receipt(ask, Noise.NONE, charge.ask.draws, charge.rate, 0.0, 0.0))
+        return self._ways[type(question)](self, charge)
+
+    def _mean(self, charge: Charge) -> Vector:
+        return exact_sum(charge, self._shards, self._loss) / charge.divisor
+
+    def _select(self, charge: Charge) -> Indices:
+        question = charge.query
+        scores = scores_of(question.score, self._mean(charge), self.facts.free)
+        keep = candidates_of(question, scores)
+        return keep[np.argsort(-scores[keep], kind="stable")[: question.count]]
+
+    def _choice(self, charge: Charge) -> Indices:
+        counts = self._host.total(charge, self._loss)
+        return np.array([np.argmax(CHOICES[type(charge.query)].scores(charge.query, counts))])
+
+    def _vote(self, charge: Charge) -> Indices:
+        counted = votes(charge, self._shards, self._loss, self._key(), clipped=False)
+        return np.argsort(-counted, kind="stable")[: charge.query.count]
+
+    def _minimum(self, charge: Charge) -> Vector:
+        return MINIMA[type(charge.query)].exact(charge, self._shards, self._loss)
+
+
+# ------------------------------------------------------------------------------------------------ which of them
+
+
+def make_oracle(
+    host: Host,
+    loss: Loss,
+    plan: PricedPlan | Plan,
+    randomness: Randomness,
+    payment: PaymentLike | None = None,
+    watcher: ProgressCallback | None = None,
+) -> CentralOracle | LocalOracle | ExactOracle:
+    """Who answers: people themselves where each speaks once, otherwise a trusted curator.
+
+    Nobody protects a plan without a price.
+    """
+    if isinstance(plan, Plan):
+        return ExactOracle(host, loss, plan, randomness.generator(), payment, watcher)
+    kind = LocalOracle if plan.plan.local else CentralOracle
+    return kind(host, loss, plan, randomness, payment, watcher)

@@ -14,47 +14,20 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import fields
-from typing import NoReturn
+from dataclasses import fields, is_dataclass
+from typing import NoReturn, cast
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..core.errors import PrivacyError, PrivacyLeakError
-from ..core.facts import Clip, Facts, Penalty, Projection
+from ..core.facts import Facts
 from ..core.plan import Plan
 from ..core.statement import Receipt
-from ..queries.kinds import (
-    CentredModel,
-    Greedy,
-    Grouped,
-    Magnitude,
-    NoiseInfo,
-    Oracle,
-    ProjectedModel,
-    Query,
-    RandomizedLabels,
-    Released,
-    Vertex,
-)
-from .gate import ANSWERED
+from ..queries.kinds import NoiseInfo, Oracle, Query, Released, questions
 
 #: What queries are made of, beside numbers, texts and arrays.
-PARTS: frozenset[type] = frozenset(
-    {
-        *ANSWERED,
-        RandomizedLabels,
-        CentredModel,
-        ProjectedModel,
-        Projection,
-        Clip,
-        Penalty,
-        Magnitude,
-        Vertex,
-        Greedy,
-        Grouped,
-    }
-)
+PARTS = frozenset(kind for kind in vars(questions).values() if isinstance(kind, type) and is_dataclass(kind))
 #: Fields of facts that may be arrays.
 ARRAYS = ("lower", "upper", "shift", "start", "means", "groups")
 
@@ -165,8 +138,7 @@ def copy_question(question: Query) -> Query:
     """
     if type(question) not in PARTS:
         raise TypeError(f"nothing answers {type(question).__name__}.")
-    copied: Query = _copied(question)  # type: ignore[assignment]
-    return copied
+    return cast(Query, _copied(question))
 
 
 def copy_facts(facts: Facts) -> Facts:
@@ -181,8 +153,8 @@ def _copied(value: object) -> object:
         return kind(**{f.name: _copied(getattr(value, f.name)) for f in fields(value)})  # type: ignore[arg-type]
     if kind in COPIES:
         return COPIES[kind](value)
-    if kind.__module__ == "numpy" and np.ndim(value) == 0:  # type: ignore[arg-type]
-        return _copied(value.item())  # type: ignore[attr-defined]
+    if isinstance(value, np.generic):
+        return _copied(value.item())
     raise PrivacyError(
         f"a query holds something of type {kind.__name__}. Queries are made of numbers, texts "
         "and arrays of numbers, and of "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -80,7 +81,7 @@ class RecordingOracle(PassingOracle):
         return answer
 
 
-class ReplayOracle(ChargedOracle[ZeroNoise]):
+class ReplayOracle(ChargedOracle[Any]):
     """Plays back recorded answers. It has no rows.
 
     Guarantee
@@ -95,7 +96,7 @@ class ReplayOracle(ChargedOracle[ZeroNoise]):
         self._receipts = list(receipts)
 
     @property
-    def terms(self) -> NoiseInfo:  # type: ignore[override]
+    def terms(self) -> NoiseInfo:
         """As they were priced."""
         return self._priced
 

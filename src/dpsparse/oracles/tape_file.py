@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -109,13 +109,13 @@ _STAYS = (
     *(errno.ENOLCK, errno.EOPNOTSUPP),
 )
 #: Records by the name under which they are stored.
-RECORDS: dict[str, type] = {kind.__name__.lower(): kind for kind in (Header, Token, Section, Answer, End)}
+RECORDS: dict[str, type[Record]] = {kind.__name__.lower(): kind for kind in (Header, Token, Section, Answer, End)}
 
 
 class Frame(NamedTuple):
     """A stored record with its numbers, the digest of everything up to it, and where it ends in the file."""
 
-    record: Any
+    record: Record
     data: bytes
     digest: bytes
     end: int
@@ -223,10 +223,10 @@ def _digest(before: bytes, content: bytes) -> bytes:
     return hashlib.sha256(before + content).digest()
 
 
-def _record(said: bytes, numbers: int, path: Path) -> Any:
+def _record(said: bytes, numbers: int, path: Path) -> Record:
     try:
         content = parse_json(said)
-        record: Any = read(RECORDS[content.pop("record")], content, "record")
+        record: Record = read(RECORDS[content.pop("record")], content, "record")
         if isinstance(record, Answer) and numbers != math.prod(record.shape) * np.dtype(record.dtype).itemsize:
             raise ValueError
     except (ValueError, KeyError, TypeError, AttributeError):

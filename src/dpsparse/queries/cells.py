@@ -38,14 +38,14 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from ..core.errors import PrivacyError
-from ..core.facts import LARGEST_SIZE, SMALLEST_SIZE, Vector, in_range
+from ..core.facts import Vector
 from ..rows.block import Block
 from ..rows.lattice import Lattice
 from ..rows.shard import Shard
 from ..rows.units import WEIGHTS
 from .kinds import CellCounts, CellMoments, Cells
 from .losses import Loss, classes_of
-from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec, check_support
+from .sensitivity import RELEASE_UNITS, Integers, Sensitivity, SumSpec, check_bound, check_support
 from .table import SUMS, SumRule
 from .tallies import losses_of, predicted
 from .unit_sums import unit_numbers, weight_of
@@ -93,13 +93,9 @@ def moment_measure(question: CellMoments, lattice: Lattice) -> SumSpec:
     _check(question.cells, lattice)
     if question.value not in VALUES:
         raise PrivacyError(f"rows fare by one of {', '.join(VALUES)}, not by {question.value!r}.")
-    if not (in_range(question.top) and math.isfinite(question.centre) and math.isfinite(question.ratio)):
-        raise PrivacyError(
-            "moments of scored rows need finite numbers, and a positive top, between "
-            f"{SMALLEST_SIZE:g} and {LARGEST_SIZE:g}."
-        )
-    if not question.within > 0:
-        raise PrivacyError("predictions are clipped to a positive range.")
+    check_bound(question.top, "the top of moments of scored rows")
+    if not (math.isfinite(question.centre) and math.isfinite(question.ratio) and question.within > 0):
+        raise PrivacyError("moments of scored rows need finite numbers, and predictions within a positive range.")
     units, cells = lattice.units(RELEASE_UNITS), np.ones(question.cells.size)
     if not question.squares:
         return SumSpec(Sensitivity(1.0, cells, pair_norm=MOMENT_PAIR), 1.0 / units, units)
@@ -111,37 +107,40 @@ def moment_measure(question: CellMoments, lattice: Lattice) -> SumSpec:
 
 def moment_part(question: CellMoments, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
     """Moments of the rows of one shard, in units."""
-    units = spec.record
-    total = np.zeros((1 + question.squares, question.cells.size), dtype=np.int64)
+    size = question.cells.size
+    total = np.zeros((1 + question.squares, size), dtype=np.int64)
     for seen in _seen(question.cells, shard):
-        if seen.weight is not None:
-            total += _moments_by_unit(question, seen, loss, units)
-            continue
-        t = np.rint(_scored(question, seen, loss) * units)
-        total[0] += np.bincount(seen.cell, t, minlength=question.cells.size).astype(np.int64)
-        if question.squares:
-            s = np.rint(t * (t / units) - units / 2)
-            total[1] += np.bincount(seen.cell, s, minlength=question.cells.size).astype(np.int64)
+        if seen.weight is None:
+            parts, places = _powers(question, seen, loss, spec.record, np.rint), seen.cell
+        else:
+            parts, places = _means(question, seen, loss, spec.record)
+        total += _by_cell(places, parts, size).astype(np.int64)
     return total.ravel()
 
 
-def _moments_by_unit(question: CellMoments, seen: _Seen, loss: Loss, units: float) -> Integers:
-    """Moments of the units of a block: means over their rows in each cell, exact, and rounded once.
+def _powers(
+    question: CellMoments, seen: _Seen, loss: Loss, units: float, rounded: Callable[[Vector], Vector]
+) -> list[Vector]:
+    """T and, with squares, s of each row, rounded in units."""
+    t = rounded(_scored(question, seen, loss) * units)
+    return [t, rounded(t * (t / units) - units / 2)] if question.squares else [t]
+
+
+def _means(question: CellMoments, seen: _Seen, loss: Loss, units: float) -> tuple[list[Vector], NDArray[np.intp]]:
+    """Means over the rows of a unit in each cell, exact and rounded once, and the cells.
 
     Without squares they are truncated, so that norms only shrink.
     """
     assert seen.weight is not None
-    size = question.cells.size
-    t = np.trunc(_scored(question, seen, loss) * ROW_TICKS)
-    place, own = np.unique(seen.unit * size + seen.cell, return_inverse=True)
-    whole = np.rint(seen.weight * WEIGHTS)
-    parts = [t] if not question.squares else [t, np.trunc(t * (t / ROW_TICKS) - ROW_TICKS / 2)]
-    total = np.zeros((len(parts), size), dtype=np.int64)
-    for k, part in enumerate(parts):
-        mean = np.bincount(own, weights=part * whole, minlength=place.size) * (units / ROW_TICKS / WEIGHTS)
-        mean = np.rint(mean) if question.squares else np.trunc(mean)
-        total[k] = np.bincount(place % size, weights=mean, minlength=size).astype(np.int64)
-    return total
+    place, own = np.unique(seen.unit * question.cells.size + seen.cell, return_inverse=True)
+    whole, rounded = np.rint(seen.weight * WEIGHTS), np.rint if question.squares else np.trunc
+    sums = (part * whole for part in _powers(question, seen, loss, ROW_TICKS, np.trunc))
+    means = (np.bincount(own, weights=some, minlength=place.size) * (units / ROW_TICKS / WEIGHTS) for some in sums)
+    return [rounded(mean) for mean in means], place % question.cells.size
+
+
+def _by_cell(places: NDArray[np.intp], parts: list[Vector], size: int) -> Vector:
+    return np.array([np.bincount(places, weights=part, minlength=size) for part in parts])
 
 
 def moment_exact(question: CellMoments, shards: Sequence[Shard], loss: Loss) -> Vector:
@@ -149,10 +148,7 @@ def moment_exact(question: CellMoments, shards: Sequence[Shard], loss: Loss) -> 
     total = np.zeros((1 + question.squares, question.cells.size))
     for shard in shards:
         for seen in _seen(question.cells, shard):
-            t = _scored(question, seen, loss)
-            total[0] += np.bincount(seen.cell, t, minlength=question.cells.size)
-            if question.squares:
-                total[1] += np.bincount(seen.cell, t**2 - 0.5, minlength=question.cells.size)
+            total += _by_cell(seen.cell, _powers(question, seen, loss, 1.0, np.asarray), question.cells.size)
     return total.ravel()
 
 

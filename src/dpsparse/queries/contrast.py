@@ -125,7 +125,7 @@ def correlation_measure(question: Correlation, lattice: Lattice) -> SumSpec:
 Ranked = tuple[float, Callable[[Block, Vector], Sums]]
 
 
-def intervals_of(question: IntervalContrast, lattice: Lattice) -> Ranked:
+def interval_contrasts(question: IntervalContrast, lattice: Lattice) -> Ranked:
     """Contrasts of entries; without a lattice, parts of them."""
     low, high = _ends(question, lattice)
 
@@ -136,7 +136,7 @@ def intervals_of(question: IntervalContrast, lattice: Lattice) -> Ranked:
     return _factor_units(lattice, float((high - low).max(initial=1.0))), scatter
 
 
-def entries_of(question: Correlation, lattice: Lattice) -> Ranked:
+def clipped_entries(question: Correlation, lattice: Lattice) -> Ranked:
     """Clipped entries; without a lattice, in real units."""
     limit, units = lattice.clipped_lattice(question.entry)
     return units, lambda block, factor: products.entry_clipped_scatter(block, lattice, factor, limit)
@@ -169,5 +169,5 @@ def ranking_sum(measure: Callable[[Asked, Lattice], SumSpec], ranked: Callable[[
     return SumRule(measure, part, exact, by_unit=True)
 
 
-SUMS[IntervalContrast] = ranking_sum(contrast_measure, intervals_of)
-SUMS[Correlation] = ranking_sum(correlation_measure, entries_of)
+SUMS[IntervalContrast] = ranking_sum(contrast_measure, interval_contrasts)
+SUMS[Correlation] = ranking_sum(correlation_measure, clipped_entries)

@@ -102,7 +102,7 @@ class SumSpecCache:
 
     def __init__(self, loose: frozenset[str] = ITERATES) -> None:
         self._loose = loose
-        self._last: dict[type, tuple[list[Any], Any]] = {}
+        self._last: dict[type, tuple[list[object], Any]] = {}
 
     def of(self, question: Asked, measure: Callable[[Asked], Any]) -> Any:
         """How a sum is counted, by a measure that is the same in every call."""
@@ -124,9 +124,9 @@ def _names(kind: type) -> tuple[str, ...] | None:
     return _NAMES[kind]
 
 
-def _parts(question: Asked, loose: frozenset[str]) -> list[Any]:
+def _parts(question: Asked, loose: frozenset[str]) -> list[object]:
     """What a measure may read of a query; of models and frames inside it everything but `ITERATES`."""
-    found: list[Any] = [type(question)]
+    found: list[object] = [type(question)]
     for name in _names(type(question)) or ():
         value = getattr(question, name)
         if type(value) is not Projection and _names(type(value)) is not None:

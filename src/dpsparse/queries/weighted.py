@@ -154,7 +154,7 @@ def weighted_exact(question: WeightedGradient | JointGradient, shards: Sequence[
     return np.asarray((weights * exact_gradient(question.w, shards, loss, None, question.support).T).T.ravel())
 
 
-# ------------------------------------------------------------------------------------------------ a margin for each class
+# ------------------------------------------------------------------------------------------------ many classes
 
 
 def joint_part(question: JointGradient, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:

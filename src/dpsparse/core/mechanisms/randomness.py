@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from randomgen import AESCounter
@@ -57,7 +57,7 @@ class Randomness:
     Threads share no generator. With a seed `secure` is False, and statements say so.
     """
 
-    def __init__(self, seed: Any = None) -> None:
+    def __init__(self, seed: object = None) -> None:
         self.secure = seed is None
         self._children: np.random.SeedSequence | None = None
         self._keystream = _Keystream() if seed is None else None
@@ -104,5 +104,5 @@ class Randomness:
     def __repr__(self) -> str:
         return "Randomness(secure)" if self.secure else "Randomness(seeded: not private)"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         raise TypeError("randomness is not copied or stored: the same noise must never protect two releases.")

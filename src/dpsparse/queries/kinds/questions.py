@@ -327,7 +327,8 @@ class Unread:
     """Part of the rows, for each declared column of their table, whose cell was not understood."""
 
 
-# ------------------------------------------------------------------------------------------------ rows that were scored by a public model
+# ------------------------------------------------------------------------------------------------
+# rows that were scored by a public model
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,7 +44,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -263,7 +263,7 @@ def _newton_direction(problem: Problem, bends: list[Vector], g: Vector) -> Vecto
     if g.size <= FORMED:
         from scipy.linalg import cho_factor, cho_solve  # takes long to import, and most fits do not need it
 
-        hessian: Any = problem.ridge * np.eye(g.size)
+        hessian = problem.ridge * np.eye(g.size)
         for part, bend in zip(problem.rows, bends, strict=True):
             if sp.issparse(part.x):
                 hessian = hessian + (part.x.T @ (sp.diags(bend) @ part.x)).toarray()
@@ -281,7 +281,7 @@ def _newton_direction(problem: Problem, bends: list[Vector], g: Vector) -> Vecto
     return _conjugate_gradients(product, -g, min(0.1, math.sqrt(size)) * size)
 
 
-def _conjugate_gradients(product: Any, right: Vector, tolerance: float) -> Vector:
+def _conjugate_gradients(product: Callable[[Vector], Vector], right: Vector, tolerance: float) -> Vector:
     x, r = np.zeros_like(right), right.copy()
     p, size = r.copy(), float(r @ r)
     for _ in range(2 * right.size):
