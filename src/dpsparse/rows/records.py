@@ -96,7 +96,7 @@ class Records:
         elif hasattr(X, "columns") and hasattr(X, "shape"):
             columns = X.column_names if hasattr(X, "column_names") else X.columns
             self.names = tuple(map(str, columns.tolist() if hasattr(columns, "tolist") else columns))
-            self._kept, self._read = _array_behind(X), _frame_rows
+            self._kept, self._read = _array_of_frame(X), _frame_rows
             if self._kept is not X:
                 self._read = _array_rows
             elif _plain_frame(X):
@@ -442,7 +442,7 @@ def _frame_rows(frame: Any, start: int, stop: int) -> Vector:
     return out
 
 
-def _array_behind(frame: Any) -> Any:
+def _array_of_frame(frame: Any) -> Any:
     """The array that a pandas frame of one type shows, where it is one in memory; the frame otherwise."""
     if not hasattr(frame, "iloc") or not _plain_frame(frame) or len(set(frame.dtypes)) != 1:
         return frame

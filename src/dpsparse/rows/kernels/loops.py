@@ -104,7 +104,9 @@ def dense_interval(x, factor, low, high, acc, start, stop):  # type: ignore[no-u
 
 
 @ordered_kernel
-def dense_quantised(x, lower, upper, factor, scale, shift, out, finite, squares, largest, start, stop):  # type: ignore[no-untyped-def]
+def dense_quantised(  # type: ignore[no-untyped-def]
+    x, lower, upper, factor, scale, shift, out, finite, squares, largest, start, stop
+):
     """Clipped entries times a factor of their row, truncated to whole numbers; rows that are not finite are zero."""
     for i in range(start, stop):
         unfit, c = 0, factor[i]

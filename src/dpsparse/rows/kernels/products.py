@@ -273,8 +273,9 @@ def whole_rows(
 ) -> Iterator[Vector]:
     """Features of rows less a centre in real units, clipped to a norm, in whole steps up to a number.
 
-    Absent records are zero. Some rows at a time, which the next ones overwrite. Each is a function of its record alone: every
-    float is made by one operation after the other, and squares are added from the first column to the last.
+    Absent records are zero. Some rows at a time, which the next ones overwrite. Each is a function of its
+    record alone: every float is made by one operation after the other, and squares are added from the first
+    column to the last.
     """
     form, every = Away.from_centre(lattice.unit, centre), every_feature(which, lattice) and not block.sparse
     count = whole_count(block.y.size, which.size)
