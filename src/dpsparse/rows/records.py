@@ -207,7 +207,7 @@ class Records:
         else:
             found = Records(self._kept.iloc[which] if hasattr(self._kept, "iloc") else self._kept[which])
         found = found.expanded(self._basis)
-        found._scale = self._scale
+        found._scale, found.names = self._scale, self.names
         found.unread = None if self.unread is None else self.unread.take(which)
         found.terms = None if self.terms is None else self.terms.take(which)
         found.units = None if self.units is None else self.units.take(which)

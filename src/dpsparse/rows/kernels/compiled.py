@@ -88,7 +88,7 @@ def quantise(x: Matrix, lattice: Lattice, made: WholeRows) -> None:
     form = Away(1.0, np.zeros(x.shape[1]), bounds.lower * ones, bounds.upper * ones)
     for piece in plain.quantised_pieces(x):
         rows = x[piece]
-        if not rows.flags.c_contiguous or rows.dtype.str not in READ:
+        if not rows.flags.carray or rows.dtype.str not in READ:  # numba compiles again for what is read-only
             rows = plain.row_by_row(rows)
         factor = np.ones(rows.shape[0])
         if bounds.row_norm is not None:
