@@ -50,7 +50,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from ..core.adjacency import Adjacency
-from ..core.curves import gaussian_mu
+from ..core.curves import gaussian_mu, largest
 from ..core.plan import RandomTurns
 from .pairs import Array, Pair, dominating_pairs
 from .views import NOTHING, ComposedLoss, Parted, TiltedLoss
@@ -214,8 +214,7 @@ class Composition:
         step = width / (points - 4)
         grids = [(tuple(LossGrid.of(pair, step, self.cut) for pair in pairs), count) for pairs, count in self.groups]
         first = math.floor(start / step)
-        log_upper = sum(_log_power(sum(g.log_moment(tail_tilt) for g in turn), count) for turn, count in grids)
-        carried = math.exp(min(0.0, log_upper - tail_tilt * step * (first + points)))
+        carried = math.exp(min(0.0, _log_moment(grids, tail_tilt) - tail_tilt * step * (first + points)))
         infinite = sum(_mean(count) * g.infinite for turn, count in grids for g in turn) + carried
         reach = float(ndtri(self.cut)) if tilt > 0 else 0.0
         return _view(grids, points, first, infinite, tilt, probability_errors(reach))
@@ -493,8 +492,4 @@ def _first_guess(turns: tuple[LossCounts, ...], epsilon: float, delta: float, re
             logs.append(2 * math.log(q) + math.log(_mean(count)) + bracket)
         return float(np.logaddexp.reduce(logs))
 
-    low, high = -40.0, 25.0
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (middle, high) if log_square(middle) < goal else (low, middle)
-    return low
+    return largest(lambda log_rate: log_square(log_rate) < goal, -40.0, 25.0, steps=40)

@@ -18,7 +18,6 @@ import hashlib
 import json
 import math
 import os
-import secrets
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..core.errors import DataError
-from ..core.regular_files import parse_json, read_bytes
+from ..core.regular_files import parse_json, read_bytes, write_whole
 
 #: Names a folder for prices, or says that none are stored: `OFF`.
 VARIABLE = "DPSPARSE_PRICES"
@@ -89,16 +88,10 @@ class PriceStore:
     def write(self, key: str, rho_scale: float, accountant: str) -> None:
         """Keep a price. Where that is not possible nothing happens."""
         content = {"format": FORMAT, "key": key, "rho_scale": rho_scale, "accountant": accountant}
-        part = self.folder / f".{secrets.token_hex(8)}.part"
         with suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if len(os.listdir(self.folder)) >= MOST_FILES:
-                return
-            try:
-                part.write_text(json.dumps(content), encoding="utf-8")
-                os.replace(part, self._path(key))
-            finally:
-                part.unlink(missing_ok=True)
+            if len(os.listdir(self.folder)) < MOST_FILES:
+                write_whole(self._path(key), json.dumps(content))
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()}.json"

@@ -60,6 +60,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..core.adjacency import Adjacency
+from ..core.checks import is_number
 from ..core.codec import form
 from ..core.curves import ORDERS, Curve, largest
 from ..core.errors import BudgetError
@@ -300,8 +301,7 @@ def law_of(name: str, mean_runs: float) -> Logarithmic | Geometric | PoissonRuns
     >>> round(law_of("auto", 10).mean, 6)
     10.0
     """
-    number = isinstance(mean_runs, int | float | np.number) and not isinstance(mean_runs, bool)
-    if not number or not 1 < mean_runs <= 1e6:
+    if not is_number(mean_runs) or not 1 < mean_runs <= 1e6:
         raise BudgetError(
             f"mean_runs must be a number above 1 and at most 1e6, got {mean_runs!r}. Use 10 for a first search."
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from .adjacency import Adjacency
-from .curves import ORDERS, gaussian_mu, renyi_delta
+from .curves import ORDERS, gaussian_mu, largest, renyi_delta
 from .errors import BudgetError
 
 
@@ -119,10 +119,7 @@ class Budget:
 @lru_cache(maxsize=1024)
 def _rho(epsilon: float, delta: float) -> float:
     """The largest rho of which the Renyi conversion certifies (epsilon, delta), from below."""
-    low, high = 0.0, 1.0
+    high = 1.0
     while renyi_delta(high * ORDERS, epsilon) <= delta:
         high *= 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if renyi_delta(middle * ORDERS, epsilon) <= delta else (low, middle)
-    return low
+    return largest(lambda rho: renyi_delta(rho * ORDERS, epsilon) <= delta, 0.0, high, steps=60)

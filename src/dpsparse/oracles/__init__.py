@@ -6,7 +6,7 @@ from .guarded import GuardedOracle, refuse_violations
 from .local import LocalOracle
 from .replay import RecordingOracle, ReplayOracle
 from .shares import NoiseShare, SharedNoiseOracle
-from .tape import Tape, TapedOracle
+from .tape import Tape
 from .tape_resume import Resume
 from .tape_search import RunTapes
 
@@ -25,7 +25,6 @@ __all__ = [
     "RunTapes",
     "SharedNoiseOracle",
     "Tape",
-    "TapedOracle",
     "make_oracle",
     "needs_all_rows",
     "refuse_violations",

@@ -83,20 +83,10 @@ class CentralOracle(ChargedOracle[PricedNoise]):
         terms = PricedNoise(priced, host.lattice, host.shards is not None, self._loss)
         super().__init__(host.facts, Gate(terms, randomness.key, payment, watcher))
         self._last: Charge | None = None
-        own = CentralOracle  # functions, not bound methods: a cycle would keep the rows after the fit
-        self._ways: dict[type, Callable[[CentralOracle, Charge], Released]] = {
-            Select: own._select,
-            SupportVotes: own._vote,
-            **dict.fromkeys(SUMS, own._sum),
-            **dict.fromkeys(CHOICES, own._choice),
-            RidgeMinimum: own._ridge,
-            PerturbedMinimum: own._perturbed,
-        }
 
     def answer(self, question: Query, ask: str) -> Released:
         """Check, pay, compute, protect."""
-        charge = self.charge(question, ask)
-        return self._ways[type(question)](self, charge)
+        return NOISY[type(question)](self, self.charge(question, ask))
 
     @property
     def priced(self) -> PricedPlan:
@@ -209,6 +199,17 @@ class CentralOracle(ChargedOracle[PricedNoise]):
         return noisy * spec.unit
 
 
+#: How each kind of query is answered.
+NOISY: dict[type, Callable[[CentralOracle, Charge], Released]] = {
+    Select: CentralOracle._select,
+    SupportVotes: CentralOracle._vote,
+    **dict.fromkeys(SUMS, CentralOracle._sum),
+    **dict.fromkeys(CHOICES, CentralOracle._choice),
+    RidgeMinimum: CentralOracle._ridge,
+    PerturbedMinimum: CentralOracle._perturbed,
+}
+
+
 # ------------------------------------------------------------------------------------------------ without noise
 
 
@@ -237,20 +238,12 @@ class ExactOracle(ChargedOracle[ZeroNoise]):
             raise PrivacyError("exact answers need all rows in one place, and this host keeps them apart.")
         self._host, self._shards = host, host.shards
         self._loss, self._key = loss, key
-        own = ExactOracle  # functions, not bound methods: a cycle would keep the rows after the fit
-        self._ways: dict[type, Callable[[ExactOracle, Charge], Released]] = {
-            Select: own._select,
-            SupportVotes: own._vote,
-            **dict.fromkeys(SUMS, own._mean),
-            **dict.fromkeys(CHOICES, own._choice),
-            **dict.fromkeys(MINIMA, own._minimum),
-        }
 
     def answer(self, question: Query, ask: str) -> Released:
         """Check, pay, and answer without protection."""
         charge = self.charge(question, ask)
         self.receipts.append(Receipt(ask, Noise.NONE, charge.ask.draws, charge.rate, 0.0, 0.0))
-        return self._ways[type(question)](self, charge)
+        return EXACT[type(question)](self, charge)
 
     def _mean(self, charge: Charge) -> Vector:
         return exact_sum(charge, self._shards, self._loss) / charge.divisor
@@ -271,6 +264,16 @@ class ExactOracle(ChargedOracle[ZeroNoise]):
 
     def _minimum(self, charge: Charge) -> Vector:
         return MINIMA[type(charge.query)].exact(charge, self._shards, self._loss)
+
+
+#: The same without noise.
+EXACT: dict[type, Callable[[ExactOracle, Charge], Released]] = {
+    Select: ExactOracle._select,
+    SupportVotes: ExactOracle._vote,
+    **dict.fromkeys(SUMS, ExactOracle._mean),
+    **dict.fromkeys(CHOICES, ExactOracle._choice),
+    **dict.fromkeys(MINIMA, ExactOracle._minimum),
+}
 
 
 # ------------------------------------------------------------------------------------------------ which of them

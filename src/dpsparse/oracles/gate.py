@@ -22,7 +22,7 @@ from ..core.errors import NotPricedError, PrivacyError
 from ..core.facts import Facts
 from ..core.plan import Ask, EveryRow, Noise, Plan, PoissonRows
 from ..core.statement import Receipt
-from ..queries.charge import MADE_BY_THE_GATE, Charge
+from ..queries.charge import MADE_BY_THE_GATE, Charge, draws_of
 from ..queries.kinds import Gradient, NoiseInfo, Oracle, PerturbedMinimum, Query, RandomizedLabels, Select, SupportVotes
 from ..queries.rules import CHOICES, MINIMA, SUMS
 from ..queries.table import NOT_BY_UNIT
@@ -214,7 +214,7 @@ def check_query(question: Query, ask: Ask, *, together: bool, noisy: bool = True
         As in `check_answerable`.
     """
     check_answerable(type(question), ask, together=together, noisy=noisy)
-    count = question.count if isinstance(question, Select | SupportVotes) else 1
+    count = draws_of(question)
     if count != ask.draws and NOISES[type(question)] == SELECTING:
         raise PrivacyError(f"ask {ask.name!r} was priced for {ask.draws} selections a turn, not {count}.")
     if ask.noise is Noise.PERMUTE_AND_FLIP and count != 1:

@@ -27,7 +27,7 @@ from ..core.statement import Receipt
 from ..queries.kinds import NoiseInfo, Oracle, Query, Released, questions
 
 #: What queries are made of, beside numbers, texts and arrays.
-PARTS = frozenset(kind for kind in vars(questions).values() if isinstance(kind, type) and is_dataclass(kind))
+PARTS = frozenset(cast(list[type], [kind for kind in vars(questions).values() if is_dataclass(kind)]))
 #: Fields of facts that may be arrays.
 ARRAYS = ("lower", "upper", "shift", "start", "means", "groups")
 

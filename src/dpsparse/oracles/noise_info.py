@@ -16,7 +16,7 @@ from ..accounting.pricing import PricedPlan
 from ..core.errors import PrivacyError
 from ..core.facts import Facts
 from ..core.plan import Ask, Noise, Plan
-from ..queries.charge import Charge
+from ..queries.charge import Charge, draws_of
 from ..queries.choices import UNIT_SPREAD
 from ..queries.kinds import PerturbedMinimum, Query, Select, SupportVotes
 from ..queries.losses import Loss
@@ -84,8 +84,7 @@ class ZeroNoise:
 
 def exact_charge(query: Query, host: Host) -> Charge:
     """A charge for the exact answer of all rows of a host, at no cost: for audits of synthetic rows."""
-    draws = query.count if isinstance(query, Select | SupportVotes) else 1
-    plan = Plan(asks=(Ask(name="exact", noise=Noise.NONE, draws=draws),))
+    plan = Plan(asks=(Ask(name="exact", noise=Noise.NONE, draws=draws_of(query)),))
     return Gate(ZeroNoise(plan, host.facts, host.shards is not None, host.lattice)).next(query, "exact")
 
 

@@ -18,12 +18,17 @@ from ..core.errors import PrivacyError
 from ..core.plan import Ask
 from ..core.statement import Receipt
 from ..rows.sampling import PoissonSample
-from .kinds import Select, SupportVotes
+from .kinds import Query, Select, SupportVotes
 
 #: Anyone who makes a charge shows this; the gate does, and a law reads the sources for others.
 MADE_BY_THE_GATE = object()
 NO_CHARGE = "rows are asked with a Charge, which Gate.next makes once the turn is checked and paid."
 USED = "this charge was used, or is a copy of one: every sum over rows has a turn of its own, and its own noise."
+
+
+def draws_of(query: Query) -> int:
+    """How many draws one answer takes: those of a selection, or one."""
+    return query.count if isinstance(query, Select | SupportVotes) else 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,8 +83,8 @@ class Charge:
     @property
     def receipt(self) -> Receipt:
         """What is drawn for it."""
-        draws = self.query.count if isinstance(self.query, Select | SupportVotes) else 1
-        return Receipt(self.ask.name, self.ask.noise, draws, self.rate, self.sensitivity, self.scale, self.ask.offset)
+        ask, draws = self.ask, draws_of(self.query)
+        return Receipt(ask.name, ask.noise, draws, self.rate, self.sensitivity, self.scale, ask.offset)
 
 
 #: Charges that no answer was computed for, by identity, so that no copy is among them.

@@ -41,6 +41,7 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..curves import largest
 from .lazy import MARGIN, WORD, Bounds, Exponentials, Floats, best, random_words, widened
 from .randomness import Randomness
 
@@ -172,10 +173,7 @@ def _level(scores: Floats, count: int, scale: float, law: Law) -> tuple[float, i
     if wanted >= sample.size / 8:
         return None
     low, high = float(sample.min()), float(sample.max()) + scale * (math.log(sample.size) + 1)
-    for _ in range(16):
-        middle = (low + high) / 2
-        enough = float(law.above((middle - sample) / scale).sum()) >= wanted
-        low, high = (middle, high) if enough else (low, middle)
+    low = largest(lambda level: float(law.above((level - sample) / scale).sum()) >= wanted, low, high, steps=16)
     costs = [(part / 2**FIRST + float(np.mean(sample > low - scale * law.edge(part))), part) for part in PARTS]
     cost, part = min(costs)
     return (low - scale * law.edge(part), part) if cost < 0.25 else None

@@ -1,14 +1,12 @@
 """Private answers that are not noisy sums: minimisers, each with its stability proof beside the code."""
 
-from .estimate import MinimiserSpec
-from .minimise import RECORDS, Public, refuse_condition
+from .minimise import RECORDS, MinimiserSpec, refuse_condition
 from .objective_perturbation import finished_name, perturbed_minimum, perturbed_spec, proven_offset, split, tilted_side
 from .teacher import exact_minimum, public_side, ridge_minimum, ridge_spec
 
 __all__ = [
     "RECORDS",
     "MinimiserSpec",
-    "Public",
     "exact_minimum",
     "finished_name",
     "perturbed_minimum",

@@ -82,8 +82,7 @@ from ...rows.support_rows import restricted
 from ..charge import Charge, use
 from ..kinds import PerturbedMinimum
 from ..losses import Loss
-from .estimate import MinimiserSpec
-from .minimise import RECORDS, Problem, Public, convex, minimiser
+from .minimise import RECORDS, MinimiserSpec, Problem, Public, convex, minimiser
 from .teacher import public_side
 
 #: Part of m^2 that pays for the noise on the approximate minimum.

@@ -52,8 +52,7 @@ from ...rows.support_rows import restricted
 from ..charge import Charge, use
 from ..kinds import MinimiserQuery, RidgeMinimum
 from ..losses import Loss
-from .estimate import MinimiserSpec
-from .minimise import RECORDS, Problem, Public, convex, minimiser
+from .minimise import RECORDS, MinimiserSpec, Problem, Public, convex, minimiser
 
 
 def ridge_spec(question: RidgeMinimum, loss: Loss, n_rows: int, strength: float) -> tuple[float, float, MinimiserSpec]:
