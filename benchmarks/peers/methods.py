@@ -29,7 +29,6 @@ HERE = Path(__file__).parent
 FOLDER = Path(os.environ.get("DPSPARSE_PEERS", ".venvs/peers"))
 ENVIRONMENTS = {
     **NEEDS,
-    "interpret": (("interpret-core==0.7.*",),),
     "dpmm": (("dpmm==0.1.*",),),
     "skglm": (("skglm==0.5",),),
 }

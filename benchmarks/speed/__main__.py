@@ -6,10 +6,11 @@ import argparse
 import json
 import os
 import platform
+import time
 from pathlib import Path
 
 from .clock import read_bandwidth
-from .fits import dense, text
+from .fits import dense, shapes, text
 from .goals import Part, Settings
 from .growth import CURVES, growth
 from .memory import memory
@@ -24,6 +25,7 @@ PARTS: dict[str, Part] = {
     "sums": sums,
     "dense": dense,
     "text": text,
+    "shapes": shapes,
     "memory": memory,
     "growth": growth,
     "met": met,
@@ -66,6 +68,7 @@ def main() -> None:
             "repeats": given.repeats,
             "quick": given.quick,
             "load": round(os.getloadavg()[0], 1),
+            "date": time.strftime("%Y-%m-%d", time.gmtime()),
         }
         if name == "growth":
             known["curves"] = json.loads(CURVES.read_text())

@@ -19,14 +19,14 @@ POINTS = 5
 CURVES = Path("out/speed_growth.json")
 
 
-def fit(X: Any, y: np.ndarray, steps: int = 20, classes: tuple[int, ...] = (0, 1)) -> Any:
-    """A fit by gradients with a fixed number of steps."""
+def fit(X: Any, y: np.ndarray, steps: int | None = None, classes: tuple[int, ...] = (0, 1)) -> Any:
+    """A fit by the default recipe at its own number of steps; or by gradients with a given one."""
     from dpsparse import SparseClassifier, recipes
 
     def way() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            recipe = recipes.DualAveraging(steps=steps)
+            recipe = recipes.Auto() if steps is None else recipes.DualAveraging(steps=steps)
             SparseClassifier(epsilon=2.0, delta=1e-5, row_norm=1.0, classes=classes, recipe=recipe, random_state=0).fit(
                 X, y
             )
@@ -54,7 +54,15 @@ def growth(settings: Settings) -> list[Line]:
         kept[name] = {"size": places, "seconds": seconds}
         note = f"standard error {error:.2f}; {places[0]:g} to {places[-1]:g}"
         lines.append(
-            Line(goal=8, what=f"exponent of time in {name}", value=slope, unit="", least=0.9, most=1.1, note=note)
+            Line(
+                goal=8,
+                what=f"exponent of time in {name} of sparse rows",
+                value=slope,
+                unit="",
+                least=0.9,
+                most=1.1,
+                note=note,
+            )
         )
     CURVES.parent.mkdir(exist_ok=True)
     CURVES.write_text(json.dumps(kept))

@@ -25,8 +25,15 @@ def imdb_rows() -> tuple[Any, Any]:
     return found.X.astype(np.float32), found.y
 
 
+def narrow_rows(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Entries of one byte."""
+    X = np.random.default_rng(0).integers(-1, 2, (n, d), dtype=np.int8)
+    return X, (X[:, 0] > 0).astype(int)
+
+
 CASES = {
     "dense 20,000 x 500": lambda: rows(20_000, 500),
+    "dense 40,000 x 500, int8": lambda: narrow_rows(40_000, 500),
     "imdb": imdb_rows,
     "1,000,000 x 100,000 x 50": lambda: sparse_rows(1_000_000, 100_000, 50, 0),
     "100,000 x 100,000 x 50": lambda: sparse_rows(100_000, 100_000, 50, 0),

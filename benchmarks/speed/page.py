@@ -22,9 +22,13 @@ def page(result: Mapping[str, Any]) -> str:
         f"Machine: {machine['processor']}, {machine['cores']} cores, load {machine['load']:.1f}; one thread reads {machine['read']:.1f} GB/s.",
         "",
     ]
-    lines += ["| part | repeats | smaller sizes (`--quick`) | load of the machine |", "|---|---|---|---|"]
+    lines += [
+        "| part | measured on | repeats | smaller sizes (`--quick`) | load of the machine |",
+        "|---|---|---|---|---|",
+    ]
     for name, run in result.get("runs", {}).items():
-        lines.append(f"| {name} | {run['repeats']} | {'yes' if run['quick'] else 'no'} | {run['load']} |")
+        when, quick = run.get("date", "an earlier day"), "yes" if run["quick"] else "no"
+        lines.append(f"| {name} | {when} | {run['repeats']} | {quick} | {run['load']} |")
     lines.append("")
     if machine["load"] > machine["cores"]:
         lines += [

@@ -22,6 +22,7 @@ Needs = Mapping[str, tuple[tuple[str, ...], ...]]
 NEEDS: Needs = {
     "opacus": (("torch==2.13.0",), ("opacus==1.6.*", "scipy")),
     "diffprivlib": (("diffprivlib==0.6.*", "scikit-learn<=1.7.99"),),
+    "interpret": (("interpret-core==0.7.*",),),
 }
 
 

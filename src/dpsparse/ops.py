@@ -87,7 +87,9 @@ def soft_threshold(w: Vector, by: float | Vector) -> Vector:
     >>> soft_threshold(np.array([3.0, -1.0]), 2.0)
     array([1., 0.])
     """
-    return np.asarray(w - np.clip(w, -by, by))
+    held = np.maximum(w, -by)
+    np.minimum(held, by, out=held)
+    return np.subtract(w, held, out=held)
 
 
 def project_ball(w: Vector, radius: float | None) -> Vector:

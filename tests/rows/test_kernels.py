@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import subprocess
 import sys
 from types import ModuleType
@@ -163,27 +162,68 @@ def test_sums_from_a_centre_and_within_intervals_are_exact(path, storage):
 
 
 @pytest.mark.parametrize("storage", DENSE)
-def test_rows_held_within_a_norm_have_the_same_bytes_by_either_path(storage):
+def test_whole_rows_within_a_norm_have_the_same_bytes_by_either_path(storage):
     rng = np.random.default_rng(8)
     for shape in SHAPES:
         x = np.rint(rng.uniform(-30000, 30000, shape)).astype(storage.split()[1])
         alive = (rng.random(shape[0]) < 0.8).astype(float)
-        unit, centre = 2.0**-15, rng.uniform(-0.4, 0.4, shape[1])
-        held = interface_module.ClippedForm(unit, centre, 0.3 * np.sqrt(shape[1]), 2.0**-29 / 3, 2.0**28)
-        totals = []
+        centre, norm, step, most = rng.uniform(-0.4, 0.4, shape[1]), 0.3 * np.sqrt(shape[1]), 2.0**-29 / 3, 2.0**28
+        lower, upper = -rng.uniform(9000, 30000, shape[1]), rng.uniform(9000, 30000, shape[1])
+        held = interface_module.Away(2.0**-15, centre, lower, upper)
+        free = interface_module.Away.from_centre(2.0**-15, centre)
+        found = []
         for path in (plain, compiled):
-            acc = np.full(shape[1], 6, dtype=np.int64)
-            path.clipped_sum(x, held, alive, acc, slice(0, shape[0]))
-            totals.append(acc.tolist())
-        assert totals[0] == totals[1]
-        expected = np.full(shape[1], 6.0)
-        for row in x[alive > 0]:  # one record after the other, as it is said
-            away = row * unit - centre
-            length = math.sqrt(functools.reduce(lambda total, a: total + a * a, away, 0.0))
-            expected += np.clip(
-                np.trunc(away * (held.norm / max(length, held.norm)) / held.step), -held.most, held.most
-            )
-        assert totals[0] == expected.astype(np.int64).tolist()
+            squares, inside, rows = np.full(shape[0], 6.0), np.full(shape[0], 6.0), np.full(shape, 6.0)
+            path.away_squares(x, free, alive, squares)
+            path.away_squares(x, held, alive, inside)
+            factor = norm / np.maximum(np.sqrt(squares), norm)
+            path.whole_rows(x, free, alive, factor, step, most, rows)
+            found.append((squares.tobytes(), inside.tobytes(), rows.tobytes()))
+        assert found[0] == found[1]
+        for i in range(shape[0]):  # one record after the other, as it is said
+            away = (x[i] * free.unit - centre) * alive[i]
+            within = (np.clip(x[i], lower, upper) * free.unit - centre) * alive[i]
+            assert squares[i] == functools.reduce(lambda total, a: total + a * a, away, 0.0)
+            assert inside[i] == functools.reduce(lambda total, a: total + a * a, within, 0.0)
+            assert np.array_equal(rows[i], np.clip(np.trunc(away * factor[i] / step), -most, most))
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "float16", "int8", "int32", "bool", "fortran", "strided"])
+@pytest.mark.parametrize("norm", [None, 1.5])
+@pytest.mark.parametrize("shifted", [False, True])
+def test_dense_rows_come_to_the_lattice_alike_by_either_path(kind, norm, shifted):
+    rng = np.random.default_rng(12)
+    for n, d in ((1, 1), (7, 3), (300, 41), (2000, 97)):
+        X = rng.normal(0, 1.2, (n, d)).astype(kind if kind not in ("fortran", "strided") else float)
+        if X.dtype.kind == "f":
+            X[rng.random((n, d)) < 0.5 / d] = np.nan
+            X[rng.random((n, d)) < 0.2 / d] = -np.inf
+            X[rng.random((n, d)) < 0.1] = np.finfo(X.dtype).max
+        X = np.asfortranarray(X) if kind == "fortran" else np.repeat(X, 2, axis=1)[:, ::2] if kind == "strided" else X
+        norms = {} if norm is None else {"row_norm": norm}
+        facts = Facts(n_rows=n, n_features=d, lower=-1.5, upper=2.0, shift=0.3 * shifted, **norms)
+        lattice, found = Lattice(facts), []
+        for path in (plain, compiled):
+            empty = np.empty((n, d), lattice.stored), np.empty(n, dtype=bool), np.empty(n), np.empty(n)
+            made = interface_module.WholeRows(*empty)
+            with np.errstate(all="ignore"):
+                path.quantise(X, lattice, made)
+            found.append([part.tobytes() for part in (made.stored, made.finite, made.squares, made.largest)])
+        assert found[0] == found[1]
+
+
+@PATHS
+@pytest.mark.parametrize("size", [1, 2, 15, 16, 17, 32, 200])
+def test_values_are_put_beside_the_first_point_of_a_grid_that_is_no_less(path, size):
+    rng = np.random.default_rng(13)
+    for grid in (np.geomspace(1e-3, 8.0, size), np.sort(rng.integers(0, 5, size)).astype(float), np.full(size, np.inf)):
+        values = np.r_[np.abs(rng.normal(0, 2, 500)), grid, np.nextafter(grid, 0), -1.0, 0.0, np.inf, np.nan]
+        weights, expected = rng.integers(0, 2**20, values.size), np.full(size + 1, 7, dtype=np.int64)
+        for value, weight in zip(values, weights, strict=True):
+            expected[next((k for k in range(size) if grid[k] >= value), size)] += weight
+        sums = np.full(size + 1, 7, dtype=np.int64)
+        path.grid_sums(values, weights, grid, sums)
+        assert sums.tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("storage", STORAGES)
@@ -404,7 +444,10 @@ def test_a_path_has_all_that_the_interface_names(module: ModuleType):
         "clipped_scatter",
         "scatter_from",
         "interval_scatter",
-        "clipped_sum",
+        "quantise",
+        "away_squares",
+        "whole_rows",
+        "grid_sums",
     ):
         assert callable(getattr(module, name))
         assert hasattr(interface_module.Kernels, name)

@@ -128,6 +128,36 @@ def test_rows_of_a_mapped_file_are_no_copy(tmp_path):
     assert Records.of(mapped).rows(0, 8).tolist() == Records.of(kept).rows(0, 8).tolist()
 
 
+def test_a_frame_of_one_array_is_read_where_it_is():
+    X = np.random.default_rng(3).normal(size=(40, 3))
+    whole = pd.DataFrame(X, columns=["a", "b", "c"])
+    assert np.shares_memory(Records(whole).plain(), whole["a"].to_numpy())
+    apart = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2] > 0})
+    assert not Records(apart).is_plain
+    for frame in (whole, whole.astype("float32"), apart, whole.iloc[::-2], whole.assign(a=[None, *X[1:, 0]])):
+        source = Records(frame)
+        expected = frame.to_numpy(dtype=float)
+        assert source.names == ("a", "b", "c")
+        assert np.array_equal(source.rows(0, len(frame)), expected, equal_nan=True)
+        assert has_missing(source, np.zeros(len(frame))) is bool(np.isnan(expected).any())
+        some = source.take(np.array([2, 0]))
+        assert np.array_equal(some.rows(0, 2), expected[[2, 0]], equal_nan=True)
+        assert some.names == source.names
+
+
+def test_numbers_of_polars_are_read_together_and_what_is_missing_is_found():
+    pl = pytest.importorskip("polars")
+    columns = {"a": [1.5, None, 3.0], "b": [2**53 + 1, 2, 3], "c": [1, 2, None], "d": [True, None, False]}
+    for names in ("a", "ab", "abc", "abcd", "b"):
+        frame = pl.DataFrame({name: columns[name] for name in names})
+        expected = np.array([[np.nan if v is None else float(v) for v in columns[name]] for name in names]).T
+        source = Records(frame)
+        assert np.array_equal(source.rows(0, 3), expected, equal_nan=True)
+        assert np.array_equal(source.rows(1, 3), expected[1:], equal_nan=True)
+        assert has_missing(source, np.zeros(3)) is (names != "b")
+    assert has_missing(Records(pl.DataFrame({"a": [1.0, np.inf]})), np.zeros(2))
+
+
 @pytest.mark.parametrize("given", [[1.0, 2.0], np.zeros(3), np.zeros((2, 2, 2)), [[1], [1, 2]], SECRET])
 def test_what_has_no_rows_and_columns_is_refused_without_a_word_about_it(given):
     with pytest.raises(DataError, match="two dimensions") as refusal:

@@ -222,9 +222,10 @@ class DualAveraging:
         w, first = start.copy(), start[steps.at].copy()
         Z, v = np.zeros_like(first), np.zeros_like(first)
         while steps.left:
-            g, eta = steps.next(w)
-            v = steps.loop.momentum * v + (1 - steps.loop.momentum) * g
-            Z = Z - eta * v
+            g, eta = steps.next(w)  # fresh arrays, of which there may be millions of numbers: changed in place
+            v *= steps.loop.momentum
+            v += np.multiply(g, 1 - steps.loop.momentum, out=g)
+            Z -= np.multiply(eta, v, out=eta if eta.shape == v.shape else None)
             w[steps.at] = self._threshold(first, Z, steps)
             if path is not None:
                 path.add(w, steps.oracle, thresholds=len(path.iterates) + 1)
@@ -236,15 +237,17 @@ class DualAveraging:
         Start and sum, thresholded lazily or softly, then the penalty's proximal map.
         """
         free, classes = steps.oracle.facts.free, steps.classes
-        moved = first + Z
         if self.lazy:
-            moved = steps.largest(moved)
+            moved = steps.largest(first + Z)
         elif steps.loop.threshold:
-            by = steps.loop.threshold * np.sqrt(
-                steps.sums.variance * (1.0 if classes == 1 else (classes - 1) / classes)
-            )
+            by = steps.sums.variance * (1.0 if classes == 1 else (classes - 1) / classes)
+            np.sqrt(by, out=by)
+            by *= steps.loop.threshold
             by[by.size - free :] = 0.0
-            moved = soft_threshold(Z, _column(by, Z)) + first
+            moved = soft_threshold(Z, _column(by, Z))
+            moved += first
+        else:
+            moved = first + Z
         penalty = steps.oracle.facts.penalty
         return proximal_step(moved, _column(steps.sums.lengths, Z), penalty, free) if penalty.active else moved
 
@@ -307,7 +310,7 @@ class DualSteps:
         self.at: slice | Indices = slice(None) if support is None else support
         self.classes = oracle.facts.target.n_classes if oracle.facts.target.joint else 1
         self.sizes, self.turn = loop.sizes, 0
-        self.sums = PathSums.start(weights)
+        self.sums, self.asked_weights = PathSums.start(weights), weights.copy()
         self.limit = None if solver.step_rule is None else StepLimit(solver.step_rule)
         self.before: tuple[Vector, Vector] | None = None
         self.kept = np.ones(weights.size, dtype=bool)
@@ -321,10 +324,10 @@ class DualSteps:
         """The gradient at `w`, in units of the columns as they are, and the step along each coordinate."""
         kind = JointGradient if self.oracle.facts.target.joint else WeightedGradient
         self._follow()
-        query = kind(w, self.weights.copy(), self.loop.clip, self.support)
+        query = kind(w, self.asked_weights, self.loop.clip, self.support)
         answer = np.asarray(self.oracle.answer(query, self.ask)).reshape(w[self.at].shape)
         noise = self.oracle.deviation(query, self.ask, self.turn)
-        step = self._length(w[self.at] / _column(self.weights, answer), answer, noise)
+        step = self._length(w, answer, noise)
         g = answer * _column(self.sums.inverse, answer)
         if self.classes > 1:  # the true gradient sums to zero over the classes
             g -= (g @ np.full(self.classes, 1 / self.classes))[:, None]
@@ -345,11 +348,12 @@ class DualSteps:
             self.kept = hard_threshold(sizes, self.solver.sparsity, facts.free, facts.groups) != 0
         return np.where(_column(self.kept, moved), moved, 0.0)
 
-    def _length(self, here: Vector, answer: Vector, noise: float) -> float:
-        """The planned length of this step, or what answers allow; `here` in weighted columns."""
+    def _length(self, w: Vector, answer: Vector, noise: float) -> float:
+        """The planned length of this step at `w`, or what answers allow."""
         step = self.sizes[self.turn]
         if self.limit is None:
             return step
+        here = w[self.at] / _column(self.weights, answer)
         if self.before is not None:
             self.limit.see(answer - self.before[1], here - self.before[0], STEPS.doubt * math.sqrt(2) * noise)
         self.before = (here, answer)
@@ -363,7 +367,7 @@ class DualSteps:
         found = self.evidence.weights()
         if found is not None:
             self.weights[: found.size] = self.solver.column_weight * found
-            self.sums = self.sums.reweighted(self.weights)
+            self.sums, self.asked_weights = self.sums.reweighted(self.weights), self.weights.copy()
 
 
 @dataclass

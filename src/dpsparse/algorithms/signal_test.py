@@ -72,7 +72,8 @@ class SignalTest:
         self._sum += step * gradient.reshape(self._sum.shape)
         self._slope += step * slope
         self._weight += step
-        self._noise += (step * deviations) ** 2
+        noise = step * deviations
+        self._noise += np.square(noise, out=noise)
 
     def weights(self) -> Vector | None:
         """Weights of the features that the answers speak for; None where too few buckets hold columns."""

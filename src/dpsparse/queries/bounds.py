@@ -36,7 +36,7 @@ import numpy as np
 
 from ..core.errors import PrivacyError
 from ..core.facts import Vector
-from ..rows.block import Mask
+from ..rows.kernels.interface import Mask
 from ..rows.lattice import Lattice
 from ..rows.shard import Shard
 from ..rows.units import Indices, weights_of

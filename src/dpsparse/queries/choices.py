@@ -36,6 +36,7 @@ from ..core.errors import PrivacyError
 from ..core.facts import Vector
 from ..rows.block import Block
 from ..rows.columns import typical_entries
+from ..rows.kernels.choice import kernels
 from ..rows.shard import Shard
 from ..rows.units import WEIGHTS, pieces_of
 from .centred import RowView, check_centre
@@ -112,15 +113,12 @@ def whole_weights(block: Block) -> Integers:
 
 
 def weights_below(values: Vector, weights: Integers, grid: Vector) -> Integers:
-    """Summed weights of the values that are at most each point of a grid, which increases.
-
-    Exact: floats hold the weights of a block, at most 2^20 times 2^26 rows together.
-    """
+    """Summed weights of the values that are at most each point of a grid, which increases."""
     if not np.all(grid[1:] >= grid[:-1]):  # else the place of a value could depend on another's
         raise PrivacyError("the points of a grid must increase.")
-    first = np.searchsorted(grid, values)  # the first point that is no less; none for what is not a number
-    sums = np.bincount(first, weights=weights, minlength=grid.size + 1)
-    return np.cumsum(sums[: grid.size]).astype(np.int64)
+    sums = np.zeros(grid.size + 1, dtype=np.int64)
+    kernels(values.size).grid_sums(values, weights, grid, sums)
+    return np.cumsum(sums[:-1])
 
 
 def rounded_scores(ends: list[int]) -> Vector:

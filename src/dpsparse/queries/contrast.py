@@ -32,9 +32,9 @@ import numpy as np
 
 from ..core.errors import PrivacyError
 from ..core.facts import Vector
-from ..rows.block import Block, owners
+from ..rows.block import Block
 from ..rows.kernels import products
-from ..rows.kernels.interface import Sums
+from ..rows.kernels.interface import Sums, owners
 from ..rows.kernels.products import kernels_of
 from ..rows.lattice import Lattice
 from ..rows.shard import Shard

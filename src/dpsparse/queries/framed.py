@@ -36,6 +36,7 @@ from ..core.facts import Projection, Vector
 from ..rows.block import Block
 from ..rows.frames import FramedBlock
 from ..rows.kernels.interface import UnitClip
+from ..rows.kernels.products import PIECE_ROWS
 from ..rows.lattice import Lattice
 from ..rows.shard import Shard
 from ..rows.slopes import slopes
@@ -47,9 +48,6 @@ from .sensitivity import Integers, Sensitivity, SumSpec, check_bound, check_supp
 from .table import SUMS, SumRule
 from .unit_sums import SLACK as UNIT_SLACK
 from .unit_sums import unit_factors, weight_of
-
-#: Rows whose outer products are added in floats: squares of at most 2^36, so sums stay below 2^53.
-PIECE_ROWS = 2**12
 
 
 @dataclass(eq=False, repr=False)
@@ -155,11 +153,8 @@ SUMS[ProjectedGradient] = SumRule(gradient_measure, gradient_part, gradient_exac
 # ------------------------------------------------------------------------------------------------ second derivatives
 
 
-def bent_rows(question: Hessian, shard: Shard, loss: Loss, root: bool) -> Iterator[Vector]:
-    """Rows within the norm times the root of their second derivative, in pieces; zero for absent records.
-
-    With `root`, rows of units have the root of their weights, as those of a Gram matrix.
-    """
+def bent_rows(question: Hessian, shard: Shard, loss: Loss, step: float | None) -> Iterator[Vector]:
+    """Rows within the norm times the root of their second derivative, in pieces; zero for absent records."""
     top, limit = shard.facts.curvature, question.norm * SLACK
     for view in framed_views(question.model, shard, loss):
         rows, norms = view.rows, view.norms
@@ -168,16 +163,12 @@ def bent_rows(question: Hessian, shard: Shard, loss: Loss, root: bool) -> Iterat
             bent = np.where(inside * view.block.present > 0, curvature(loss, view.margins, view.block, top), 0.0)
             part = np.clip(np.nan_to_num(bent / top), 0.0, 1.0)  # also where a loss declares no valid curvature
             factor = np.sqrt(part) * (limit / np.maximum(norms, limit) * rows.on.unit)
-        if root and shard.facts.by_unit:
-            factor *= np.sqrt(weight_of(view.block))
+        if step is not None:
+            yield from rows.whole_rows(factor * np.sqrt(weight_of(view.block)) if shard.facts.by_unit else factor, step)
+            continue
         for start in range(0, norms.size, PIECE_ROWS):
             piece = slice(start, start + PIECE_ROWS)
-            some, size = rows.z[piece], rows.z.shape[1]
-            z = np.empty((len(some), question.model.frame.size))
-            np.subtract(some, 0.0 if rows.centre is None else rows.centre, out=z[:, :size])
-            z[:, size:] = rows.on.height
-            z *= factor[piece][:, None]
-            yield z
+            yield rows.shown(piece) * factor[piece, None]
 
 
 def _check_hessian(question: Hessian, lattice: Lattice) -> None:

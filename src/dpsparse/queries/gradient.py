@@ -28,8 +28,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..core.facts import Clip, Vector
-from ..rows.block import Block, Mask, Matrix
+from ..rows.block import Block
 from ..rows.kernels import products
+from ..rows.kernels.interface import Mask, Matrix
 from ..rows.lattice import Lattice
 from ..rows.sampling import PoissonSample
 from ..rows.shard import FEW, Factors, Shard

@@ -44,14 +44,13 @@ import numpy as np
 
 from ..core.facts import Vector
 from ..rows.kernels import products
-from ..rows.kernels.interface import ClippedForm
 from ..rows.lattice import Lattice
 from ..rows.shard import Shard
 from .bounds import Bound, ball, bounded_sum, interval
 from .centred import SLACK, away, away_by_pieces, check_centre, clipped, curvature, seen
 from .kinds import CentredGradient, ColumnMeans, Curvature, Gram, ResidualMean
 from .losses import Loss
-from .sensitivity import Integers, Sensitivity, SumSpec, check_bound, check_support
+from .sensitivity import Indices, Integers, Sensitivity, SumSpec, check_bound, check_support
 from .table import SUMS, Asked, SumRule
 from .unit_sums import weight_of
 
@@ -102,18 +101,27 @@ def entries(question: ColumnMeans, shard: Shard, loss: Loss) -> Iterator[Vector]
 
 
 def means_part(question: ColumnMeans, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
-    """As `MEANS` has it; dense rows on all features go through a kernel, which gives the same whole numbers."""
-    size = question.support.size
-    plain = size <= KEPT_COLUMNS or shard.facts.by_unit
-    if plain or not products.every_feature(question.support, shard.lattice):
+    """As `MEANS` has it; rows on all features go through a kernel, which gives the same whole numbers."""
+    if not _by_kernel(question.support, shard):
         return MEANS.part(question, spec, shard, loss)
-    centre = _means_centre(question)
-    check_centre(centre, size)
-    rows = ClippedForm(shard.lattice.unit, centre, spec.reach.norm * SLACK, float(spec.unit), spec.record)
-    total = np.zeros(size, dtype=np.int64)
-    for block in shard.blocks:
-        products.clipped_sum(block, shard.lattice, rows, total)
+    total = np.zeros(question.support.size, dtype=np.int64)
+    norm, step = spec.reach.norm * SLACK, float(spec.unit)
+    for rows in _whole(question.support, _means_centre(question), norm, step, spec.record, shard):
+        total += np.add.reduce(rows, axis=0).astype(np.int64)
     return total
+
+
+def _by_kernel(support: Indices, shard: Shard) -> bool:
+    """Whether centred rows are made by a kernel and not kept: those on all features, of records that are rows."""
+    return not shard.facts.by_unit and products.every_feature(support, shard.lattice)
+
+
+def _whole(support: Indices, centre: Vector, norm: float, step: float, most: float, shard: Shard) -> Iterator[Vector]:
+    """Centred rows within a norm in whole steps up to a number, some at a time."""
+    check_centre(centre, support.size)
+    check_support(support, shard.facts.n_features, "features")
+    for block in shard.blocks:
+        yield from products.whole_rows(block, shard.lattice, support, centre, norm, step, most)
 
 
 # ------------------------------------------------------------------------------------------------
@@ -159,8 +167,9 @@ def gram_units(lattice: Lattice) -> float:
     return min(GRAM_UNITS, lattice.square_units)
 
 
-#: Rows of a query within its norm, some at a time; if asked, with the root of their weights where they are of units.
-RowsWithin = Callable[[Asked, Shard, Loss, bool], Iterator[Vector]]
+#: Rows of a query within its norm, some at a time: in whole steps of a size, with the root of their weights where they
+#: are of units; or, without steps, as floats.
+RowsWithin = Callable[[Asked, Shard, Loss, float | None], Iterator[Vector]]
 
 
 def outer_sum(
@@ -181,11 +190,9 @@ def outer_sum(
         return SumSpec(reach, square / units**2 * twice, units**2)
 
     def part(question: Asked, spec: SumSpec, shard: Shard, loss: Loss) -> Integers:
-        columns, units = size(question), gram_units(shard.lattice)
+        columns, step = size(question), question.norm / gram_units(shard.lattice)
         matrix = np.zeros((columns, columns), dtype=np.int64)
-        for rows in rows_within(question, shard, loss, True):
-            rows /= question.norm / units
-            np.trunc(rows, out=rows)
+        for rows in rows_within(question, shard, loss, step):
             matrix += (rows.T @ rows).astype(np.int64)
         return matrix[np.triu_indices(columns)]
 
@@ -193,22 +200,29 @@ def outer_sum(
         columns = size(question)
         matrix, (row, column) = np.zeros((columns, columns)), np.triu_indices(columns)
         for shard in shards:
-            for rows in rows_within(question, shard, loss, False):
+            for rows in rows_within(question, shard, loss, None):
                 matrix += rows.T @ rows
         return np.asarray(matrix[row, column] * np.where(row == column, 1.0, math.sqrt(2)))
 
     return SumRule(measure, part, exact, by_unit=True)
 
 
-def gram_rows(question: Gram, shard: Shard, loss: Loss, root: bool) -> Iterator[Vector]:
-    """Rows within the norm; with the root of their weights where they are of units."""
-    limit = question.norm * SLACK
-    weighs = root and shard.facts.by_unit
+def gram_rows(question: Gram, shard: Shard, loss: Loss, step: float | None) -> Iterator[Vector]:
+    """Centred rows within the norm; those of dense rows on all features go through a kernel."""
+    limit, weighs = question.norm * SLACK, step is not None and shard.facts.by_unit
+    if step is not None and _by_kernel(question.support, shard):
+        yield from _whole(question.support, question.centre, limit, step, math.inf, shard)
+        return
     wide = question.support.size > KEPT_COLUMNS and not weighs
     rows_of = away_by_pieces if wide else away
     for centred, norms, *block in rows_of(question.support, question.centre, shard):
         rows = centred * (limit / np.maximum(norms, limit))[:, None]
-        yield rows * np.sqrt(weight_of(*block))[:, None] if weighs else rows
+        if weighs:
+            rows *= np.sqrt(weight_of(*block))[:, None]
+        if step is not None:
+            rows /= step
+            np.trunc(rows, out=rows)
+        yield rows
 
 
 SUMS[ResidualMean] = bounded_sum(residual_bound, residuals, "clipped mean")

@@ -16,8 +16,6 @@ from ..core.facts import LARGEST_SIZE, SMALLEST_SIZE, Vector, in_range
 
 #: Steps of the released lattice per bound on one record's norm.
 RELEASE_UNITS = 2.0**20
-#: Sums of fewer numbers are divided as integers at once: finding out whether floats hold them takes longer.
-FEW = 256
 
 Integers = NDArray[np.int64]
 Indices = NDArray[np.intp]
@@ -108,20 +106,10 @@ class SumSpec:
     def rounded(self, total: Integers) -> Integers:
         r"""The sum in steps of the released lattice, rounded to the nearest.
 
-        It is :math:`\lfloor (q + \lfloor k/2\rfloor)/k\rfloor` for q units.
-
-        Exact: floats divide whole numbers below :math:`2^{53}` to the right floor. For with
-        :math:`q = ak + r`, :math:`0 \le r < k`, the quotient is at most :math:`a + 1 - 1/k`, and
-        could be rounded to :math:`a+1` only if :math:`|q/k|\,2^{-53} \ge 1/k`. Larger sums are
-        divided as integers; either way the number is the same.
+        It is :math:`\lfloor (q + \lfloor k/2\rfloor)/k\rfloor` for q units, by integers alone.
         """
         moved = total + self._half
-        if moved.size < FEW:
-            return np.asarray(moved // self.coarse, dtype=np.int64)
-        if max(int(moved.max(initial=0)), -int(moved.min(initial=0))) < 2**53:
-            found = moved / self.coarse
-            return np.asarray(np.floor(found, out=found), dtype=np.int64)
-        return np.asarray(moved // self.coarse, dtype=np.int64)
+        return np.asarray(np.floor_divide(moved, self.coarse, out=moved))
 
 
 def check_support(support: Indices, size: int, what: str = "coordinates") -> Indices:

@@ -12,21 +12,19 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from ..core.errors import PrivacyError
 from ..core.facts import Vector
+from .kernels import plain
 from .kernels.available import narrow_pays
+from .kernels.choice import kernels
+from .kernels.interface import Indices, Mask, Matrix, WholeRows, owners
 from .lattice import Lattice
 from .row_terms import RowTerms
 from .units import lengths_of, weights_of
 from .unread import Bits
 
-Matrix = Any  # a numpy array or a CSR matrix
-Indices = NDArray[np.intp]
-Mask = NDArray[np.bool_]
-
-#: Dense rows are sanitised this many entries at a time.
+#: Sparse rows are sanitised this many entries at a time.
 PIECE_ENTRIES = 2**16
 
 
@@ -90,11 +88,6 @@ class Block:
         return self.starts
 
 
-def owners(x: Any) -> Indices:
-    """Row of each stored entry of a CSR matrix."""
-    return np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
-
-
 def clip_and_quantise(
     x: Matrix,
     y: Vector,
@@ -141,40 +134,15 @@ def _remembered(unread: Bits | None, y: Vector, lattice: Lattice) -> Bits:
 
 
 def _dense_block(x: Any, lattice: Lattice) -> tuple[Matrix, Mask, Vector, Vector]:
-    """Dense rows, which of them are finite, their squares and largest entries.
-
-    As many rows at a time as a cache holds.
-    """
-    if lattice.exact:
-        rows, finite = _dense_rows(x, lattice)
-        return _compact(rows), finite, *_norms(rows, lattice)
+    """Dense rows, which of them are finite, their squares and largest entries."""
     n, d = x.shape
-    stored, finite = np.empty((n, d), dtype=lattice.stored), np.empty(n, dtype=bool)
-    squares, largest = np.empty(n), np.empty(n)
-    step = max(1, PIECE_ENTRIES // max(d, 1))
-    for start in range(0, n, step):
-        piece = slice(start, start + step)
-        rows, finite[piece] = _dense_rows(x[piece], lattice)
-        stored[piece] = rows
-        squares[piece], largest[piece] = _norms(rows, lattice)
-    return stored, finite, squares, largest
-
-
-def _dense_rows(x: object, lattice: Lattice) -> tuple[Matrix, Mask]:
-    x = np.array(x, dtype=float, order="C")
-    finite = np.isfinite(x).all(axis=1)
-    if not finite.all():
-        x[~finite] = 0.0
-    lattice.bounds.clip(x)
     if lattice.exact:
-        return x - lattice.shift, finite
-    x *= 1.0 / lattice.unit
-    np.trunc(x, out=x)
-    if lattice.shifted:
-        x -= lattice.shift
-    if not finite.all():
-        x[~finite] = 0.0
-    return x, finite
+        rows, finite = plain.clipped_rows(x, lattice)
+        rows -= lattice.shift
+        return _compact(rows), finite, *_norms(rows, lattice)
+    made = WholeRows(np.empty((n, d), lattice.stored), np.empty(n, dtype=bool), np.empty(n), np.empty(n))
+    kernels(n * d).quantise(x, lattice, made)
+    return made.stored, made.finite, *_with_intercept(made.squares, made.largest, lattice)
 
 
 def _compact(x: Vector) -> Matrix:
@@ -242,7 +210,7 @@ def _clip_sparse(x: Any, owner: Indices, lattice: Lattice) -> Mask:
 def _norms(x: Matrix, lattice: Lattice, owner: Indices | None = None) -> tuple[Vector, Vector]:
     """Squared norm and largest absolute entry of each shifted row with its intercept; exact in whole units.
 
-    `owner` has the row of each sparse entry.
+    `owner` has the row of each sparse entry; without it rows are dense floats.
     """
     kind = float if lattice.exact or lattice.exact_squares else np.int64
     if owner is not None:
@@ -256,11 +224,13 @@ def _norms(x: Matrix, lattice: Lattice, owner: Indices | None = None) -> tuple[V
         if filled.size:
             largest[filled] = np.maximum(largest[filled], np.maximum.reduceat(np.abs(away), x.indptr[filled]))
     else:
-        away = x.astype(float)
-        exact = kind is not float
-        squares = (away**2).astype(kind).sum(axis=1) if exact else np.einsum("ij,ij->i", away, away)
-        largest = np.abs(away, out=away).max(axis=1, initial=0.0)
-    squares = np.maximum(squares.astype(float), 0.0) + lattice.height**2
+        squares, largest = np.einsum("ij,ij->i", x, x), np.abs(x).max(axis=1, initial=0.0)
+    return _with_intercept(squares, largest, lattice)
+
+
+def _with_intercept(squares: Vector, largest: Vector, lattice: Lattice) -> tuple[Vector, Vector]:
+    """Squared norms and largest entries of rows and their intercept."""
+    squares = np.maximum(squares.astype(float, copy=False), 0.0) + lattice.height**2
     return squares, np.maximum(largest, lattice.height)
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..core.facts import Vector
-from .block import Block, owners
+from .block import Block
 from .kernels import products
+from .kernels.interface import owners
 from .lattice import Lattice
 
 #: Features looked at for the size of a typical entry.
@@ -31,10 +32,10 @@ def typical_entries(block: Block, lattice: Lattice, centre: Vector | None = None
     d = lattice.facts.n_features
     step = max(1, d // TYPICAL_COLUMNS)
     which = np.arange(0, d, step)[:TYPICAL_COLUMNS]
-    count = max(1, WRITTEN_OUT // which.size)
+    step = max(1, WRITTEN_OUT // which.size)
     whole = block.sparse and not lattice.shifted and centre is None
-    if not whole and block.y.size > count:  # rows are written out, so some at a time
-        edges = [*range(0, block.y.size, count), block.y.size]
+    if not whole and block.y.size > step:  # rows are written out, so some at a time
+        edges = [*range(0, block.y.size, step), block.y.size]
         parts = [typical_entries(block.rows(slice(a, b)), lattice, centre) for a, b in pairwise(edges)]
         return np.concatenate([middle for middle, _ in parts]), np.concatenate([largest for _, largest in parts])
     if whole:
@@ -51,14 +52,19 @@ def typical_entries(block: Block, lattice: Lattice, centre: Vector | None = None
         largest = padded[np.maximum(ends - 1, 0)]
     else:
         away = products.shifted_columns(block, lattice, which)
+        far = np.zeros(which.size)
         if centre is not None:
-            away -= (centre if lattice.exact else np.rint(centre / lattice.unit))[which]
+            far = (centre if lattice.exact else np.rint(centre / lattice.unit))[which]
+            away -= far
         total = away.sum(axis=1)
         np.abs(away, out=away)
         absolute = away.sum(axis=1)
-        ordered = away.astype(np.float32)
+        short = not lattice.exact and np.all(lattice.integer_bounds[which] + np.abs(far) < 2.0**16)
+        ordered = away.astype(np.uint16 if short else np.float32)
         ordered.sort(axis=1)
-        count = np.count_nonzero(ordered, axis=1)
+        count = np.full(block.y.size, which.size)
+        zero = np.flatnonzero(ordered[:, 0] == 0)
+        count[zero] = np.count_nonzero(ordered[zero], axis=1)
         first = np.arange(block.y.size), ordered.shape[1] - np.maximum(count, 1)
         middle = ordered[first[0], first[1] + (np.maximum(count, 1) - 1) // 2].astype(float)
         middle = (middle + ordered[first[0], first[1] + np.minimum(count // 2, np.maximum(count, 1) - 1)]) / 2

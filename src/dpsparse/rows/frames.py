@@ -33,6 +33,7 @@ record that is ignored is :math:`-\mu` here and has slope, square and factor 0.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -45,7 +46,7 @@ from ..core.facts import Projection, Vector
 from .block import Block
 from .kernels import products
 from .kernels.available import narrow_pays
-from .kernels.interface import Sums, UnitClip
+from .kernels.interface import Away, Sums, UnitClip
 from .lattice import Lattice, LatticeVector, rounded
 
 #: Partial sums of products stay below this power of two.
@@ -58,7 +59,7 @@ ENTRY_BITS = 24
 #: floats, which hold them too.
 WIDE_ENTRIES = 2**24
 #: Entries that are mapped at once.
-PIECE_ENTRIES = 2**18
+PIECE_ENTRIES = 2**16
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,11 +223,31 @@ class FramedBlock:
         kernels.unit_clipped(self.z, centre, self.on.height, factor, ends, clip, total)
         return total
 
+    def whole_rows(self, factor: Vector, step: float) -> Iterator[Vector]:
+        """Rows with the constant coordinate times a factor, in whole steps: some at a time, overwritten by the next.
+
+        Every float is made by one operation after the other.
+        """
+        n, d = self.z.shape
+        count = products.whole_count(n, d)
+        room = np.empty((count, self.on.frame.size))
+        form, ones = Away.from_centre(1.0, np.zeros(d) if self.centre is None else self.centre), np.ones(count)
+        for start in range(0, n, max(count, 1)):
+            z, own = self.z[start : start + count], factor[start : start + count]
+            out = room[: len(z)]
+            run = products.kernels_of(self.on.lattice, z)
+            run.whole_rows(z, form, ones[: len(z)], own, step, math.inf, out[:, :d])
+            out[:, d:] = np.trunc(self.on.height * own / step)[:, None]
+            yield out
+
     def away(self, rows: slice) -> Vector:
         """Some rows in real units, with the constant coordinate; zero for records that are ignored."""
+        return self.shown(rows) * (self.block.present[rows, None] * self.on.unit)
+
+    def shown(self, rows: slice) -> Vector:
+        """Some rows as floats in units, with the constant coordinate."""
         z = self.z[rows].astype(float) - (0.0 if self.centre is None else self.centre)
-        constant = np.full((z.shape[0], self.on.frame.size - z.shape[1]), self.on.height)
-        return np.asarray(np.hstack([z, constant]) * (self.block.present[rows, None] * self.on.unit))
+        return np.hstack([z, np.full((z.shape[0], self.on.frame.size - z.shape[1]), self.on.height)])
 
 
 def framed(block: Block, on: FrameLattice) -> FramedBlock:
@@ -240,17 +261,29 @@ def framed(block: Block, on: FrameLattice) -> FramedBlock:
     size = support.size if on.matrix is None else on.matrix.shape[1]
     z, squares = np.empty((n, size), dtype=_stored(n * size, on)), np.empty(n)
     count = max(1, PIECE_ENTRIES // max(support.size, size, 1))
+    room, other = np.empty((min(count, n), support.size)), np.empty((min(count, n), size))
     for start in range(0, n, count):
-        piece, rows = block.rows(slice(start, start + count)), slice(start, min(start + count, n))
-        away = products.shifted_columns(piece, on.lattice, support) - on.centre
-        away *= piece.present[:, None]
-        mapped = away if on.matrix is None else away @ on.matrix
+        rows = slice(start, min(start + count, n))
+        away = _away(block.rows(rows), on, room[: min(count, n - start)])
+        mapped = away if on.matrix is None else np.matmul(away, on.matrix, out=other[: away.shape[0]])
         if not on.lattice.exact and on.coarse != 1.0:  # whole already
             mapped /= on.coarse
             np.rint(mapped, out=mapped)
         z[rows] = mapped
-        squares[rows] = (np.einsum("ij,ij->i", mapped, mapped) + on.height**2) * piece.present
+        squares[rows] = (np.einsum("ij,ij->i", mapped, mapped) + on.height**2) * block.present[rows]
     return FramedBlock(z, squares, on, block)
+
+
+def _away(piece: Block, on: FrameLattice, out: Vector) -> Vector:
+    """Write some rows on the support from the centre, in units, into `out`; zero for records that are ignored."""
+    support, alive = on.frame.support, piece.present
+    if piece.sparse or on.lattice.exact or not products.every_feature(support, on.lattice):
+        np.subtract(products.shifted_columns(piece, on.lattice, support), on.centre, out=out)
+        out *= alive[:, None]
+    else:  # whole steps of 1, which whole numbers are
+        form, run = Away.from_centre(1.0, on.centre), products.kernels_of(on.lattice, piece.x)
+        run.whole_rows(piece.x, form, alive, np.ones(alive.size), 1.0, math.inf, out)
+    return out
 
 
 def _moved(block: Block, on: FrameLattice) -> bool:

@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..core.facts import Vector
-from .block import PIECE_ENTRIES, canonical, owners, pieces
+from .block import PIECE_ENTRIES, canonical, pieces
+from .kernels.interface import owners
 from .records import Raw, Records, suppress_messages
 from .row_bounds import RowBounds
 

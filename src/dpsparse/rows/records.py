@@ -38,6 +38,12 @@ BLOCK_ENTRIES = 2**22
 #: And rows that are stored elsewhere in pieces of about this many.
 STORED_ENTRIES = 2**20
 
+#: Types of polars whose numbers numpy shows as they are, and what is missing as NaN.
+POLARS_NUMBERS = frozenset(f"{kind}{bits}" for kind in ("Int", "UInt") for bits in (8, 16, 32, 64)) | {
+    "Float32",
+    "Float64",
+}
+
 Raw = Any  # a float array or a CSR matrix
 Found = TypeVar("Found")
 
@@ -89,8 +95,12 @@ class Records:
             self._read = _csr_rows
         elif hasattr(X, "columns") and hasattr(X, "shape"):
             columns = X.column_names if hasattr(X, "column_names") else X.columns
-            self.names = tuple(str(name) for name in columns)
-            self._kept, self._read = X, _plain_frame_rows if _plain_frame(X) else _frame_rows
+            self.names = tuple(map(str, columns.tolist() if hasattr(columns, "tolist") else columns))
+            self._kept, self._read = _array_of_frame(X), _frame_rows
+            if self._kept is not X:
+                self._read = _array_rows
+            elif _plain_frame(X):
+                self._read = _plain_frame_rows
         else:
             self._kept, self._read = _array(X), _array_rows
         self.shape: tuple[int, int] = (int(self._kept.shape[0]), int(self._kept.shape[1]))
@@ -176,8 +186,11 @@ class Records:
     @property
     def is_plain(self) -> bool:
         """Whether rows are an array or a CSR matrix of numbers as they came."""
-        mapped = self._scale is not None or self._basis is not None or self._stored is not None
-        return not mapped and (self.sparse or _plain_array(self._kept))
+        return not self._mapped and self._stored is None and (self.sparse or _plain_array(self._kept))
+
+    @property
+    def _mapped(self) -> bool:
+        return self._scale is not None or self._basis is not None
 
     def take(self, which: Any) -> Records:
         """Some of the rows, by a slice or by their numbers; all of them are not copied."""
@@ -194,7 +207,7 @@ class Records:
         else:
             found = Records(self._kept.iloc[which] if hasattr(self._kept, "iloc") else self._kept[which])
         found = found.expanded(self._basis)
-        found._scale = self._scale
+        found._scale, found.names = self._scale, self.names
         found.unread = None if self.unread is None else self.unread.take(which)
         found.terms = None if self.terms is None else self.terms.take(which)
         found.units = None if self.units is None else self.units.take(which)
@@ -254,6 +267,19 @@ class Records:
         for first, last in self._cuts(start, stop):
             rows = self._kept[first:last] if plain else self.rows(first, last)
             yield rows, targets[first:last], *self.beside(first, last)
+
+    def cells(self) -> Iterator[Vector]:
+        """Numbers of all rows, some at a time and in any order; nothing where none can be missing."""
+        if self.whole:
+            return
+        if self.is_plain and self.plain().dtype.itemsize <= 8:  # longer floats may become infinite
+            kept = self.plain()
+            parts = [kept.data] if self.sparse else (kept[i : i + 2**10] for i in range(0, kept.shape[0], 2**10))
+            yield from parts
+        elif self._read is _plain_frame_rows and not self._mapped and hasattr(self._kept, "get_columns"):
+            yield from (cell_numbers(column.to_numpy()) for column in self._kept.get_columns())
+        else:
+            yield from (x.data if sp.issparse(x) else x for x, _ in self.blocks(np.zeros(0)))
 
     def _cuts(self, start: int, stop: int | None) -> Iterator[tuple[int, int]]:
         """First and last row of what is read at once."""
@@ -416,15 +442,29 @@ def _frame_rows(frame: Any, start: int, stop: int) -> Vector:
     return out
 
 
+def _array_of_frame(frame: Any) -> Any:
+    """The array that a pandas frame of one type shows, where it is one in memory; the frame otherwise."""
+    if not hasattr(frame, "iloc") or not _plain_frame(frame) or len(set(frame.dtypes)) != 1:
+        return frame
+    top = frame.iloc[:1]  # a frame of several arrays would be copied whole: found out on a row of it
+    return frame.to_numpy() if np.shares_memory(top.to_numpy(), top.iloc[:, 0].to_numpy()) else frame
+
+
 def _plain_frame(frame: Any) -> bool:
-    """Whether every column of a pandas frame is stored as numbers of numpy, so that all can be read together."""
-    if not hasattr(frame, "iloc"):
-        return False
-    return all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in set(frame.dtypes))
+    """Whether every column of a frame is stored as plain numbers, so that all can be read together.
+
+    Of polars without booleans, which are objects where some are missing.
+    """
+    kinds = set(getattr(frame, "dtypes", ()))
+    if hasattr(frame, "iloc"):
+        return all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in kinds)
+    return hasattr(frame, "to_series") and all(str(kind) in POLARS_NUMBERS for kind in kinds)
 
 
 def _plain_frame_rows(frame: Any, start: int, stop: int) -> Vector:
-    return np.asarray(frame.iloc[start:stop].to_numpy(dtype=float))
+    if hasattr(frame, "iloc"):
+        return np.asarray(frame.iloc[start:stop].to_numpy(dtype=float))
+    return np.asarray(frame[start:stop].to_numpy(), dtype=float)
 
 
 def _column(frame: Any, j: int) -> Any:
@@ -542,13 +582,7 @@ def has_missing(source: Records, targets: Vector) -> bool:
             return True
         if source.spread is not None:
             return source.spread.missing
-        if source.is_plain and source.plain().dtype.itemsize <= 8:  # longer floats may become infinite
-            kept = source.plain()
-            if not sp.issparse(kept):
-                return any(not np.all(np.isfinite(kept[i : i + 2**10])) for i in range(0, kept.shape[0], 2**10))
-            return not np.all(np.isfinite(kept.data))
-        blocks = () if source.whole else source.blocks(np.zeros(0))
-        return any(not np.all(np.isfinite(x.data if sp.issparse(x) else x)) for x, _ in blocks)
+        return any(not np.all(np.isfinite(cells)) for cells in source.cells())
 
 
 # ------------------------------------------------------------------------------------------------ refusals

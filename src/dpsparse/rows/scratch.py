@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import DataError
-from .block import Matrix
+from .kernels.interface import Matrix
 
 if TYPE_CHECKING:
     from .scratch_rows import ScratchBlock, ScratchRows

@@ -21,8 +21,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..core.facts import Vector
-from .block import Block, Indices, Matrix
+from .block import Block
 from .kernels.available import narrow_pays
+from .kernels.interface import Indices, Matrix
 from .narrow import narrow
 from .records import Raw, Records, cut
 from .row_terms import RowTerms

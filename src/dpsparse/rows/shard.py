@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 
 from ..core.errors import DataError
 from ..core.facts import Clip, Facts, Projection, Vector
-from .block import Block, Indices, Mask, clip_and_quantise
+from .block import Block, clip_and_quantise
 from .frames import FramedBlock, FrameLattice, framed
 from .kernels import products
-from .kernels.interface import Sums
+from .kernels.interface import Indices, Mask, Sums
 from .lattice import SHARD_ROWS, Lattice, LatticeVector
 from .records import Records
 from .sampling import PoissonSample

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..core.facts import Vector
 from ..queries.losses import Loss
-from .block import Block, Indices
+from .block import Block
 from .kernels import products
-from .row_terms import RowTerms
+from .kernels.interface import Indices
 from .sampling import PoissonSample
 from .shard import Shard
 
@@ -26,13 +26,13 @@ def slopes(loss: Loss, margins: Vector, block: Block) -> Vector:
     target comes as a column. The offset of a record is added to its margins, and its weight multiplies
     its slopes: before any clip, so that no sensitivity depends on them.
     """
+    terms = block.terms
     with np.errstate(all="ignore"):  # a wild iterate must not tell anything through a warning
-        terms = RowTerms() if block.terms is None else block.terms
-        y, alive = (_column(v, margins) for v in (block.y, block.present))
-        if terms.offset is not None:
+        y, alive = _column(block.y, margins), _column(block.present, margins)
+        if terms is not None and terms.offset is not None:
             margins = margins + _column(terms.offset, margins)
         slope = np.asarray(loss.slope(np.ascontiguousarray(margins), y))
-        if terms.weight is not None:
+        if terms is not None and terms.weight is not None:
             slope = slope * _column(terms.weight, margins)
         slope = np.minimum(np.maximum(slope, -LARGEST), LARGEST)  # twice as fast as np.clip on few rows
         slope[np.isnan(slope)] = 0.0

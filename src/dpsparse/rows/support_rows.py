@@ -10,8 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..core.facts import Vector
-from .block import Block, Indices
+from .block import Block
 from .kernels import products
+from .kernels.interface import Indices
 from .lattice import Lattice
 from .shard import Shard
 

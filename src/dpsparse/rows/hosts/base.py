@@ -102,7 +102,10 @@ class Total:
         if self._words is None:
             if self._only is None:
                 raise ValueError("a host holds at least one part, if an empty one.")
-            return np.asarray(np.minimum(np.maximum(self._only, -self._largest), self._largest))  # np.clip is slower
+            only = self._only
+            if max(only.max(initial=0), -int(only.min(initial=0))) <= self._largest:
+                return only
+            return np.asarray(np.clip(only, -self._largest, self._largest))
         high, low = self.words
         held = np.clip(high, -(1 << (62 - WORD)) - 1, 1 << (62 - WORD))  # beyond +-2^62 the words tell only the side
         return np.asarray(np.clip((held << WORD) + low, -self._largest, self._largest))

@@ -25,13 +25,14 @@ class _Seen:
 
     entries: int = 0
     loaded: Kernels | None = None
+    wanted: str | None = None  # what the environment asked for at the first product
 
 
 def kernels(entries: int) -> Kernels:
     """The kernels for a product with this number of entries."""
     if _Seen.loaded is not None:
         return _Seen.loaded
-    kind = wanted()
+    kind = _Seen.wanted = _Seen.wanted or wanted()
     if kind == "plain":
         return cast("Kernels", plain)
     _Seen.entries += entries
@@ -47,7 +48,7 @@ def load_kernels() -> Kernels:
 
 def forget_kernels() -> None:
     """Start anew: for tests."""
-    _Seen.loaded, _Seen.entries = None, 0
+    _Seen.loaded, _Seen.entries, _Seen.wanted = None, 0, None
 
 
 def _compiled() -> Kernels | None:

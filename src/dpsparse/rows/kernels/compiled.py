@@ -19,14 +19,17 @@ from numpy.typing import NDArray
 
 from ...core.facts import Vector
 from ...core.threads import at_once, thread_count
-from ..block import Indices, Matrix
+from ..lattice import Lattice
+from ..row_bounds import shrink
 from . import loops, plain
-from .interface import ClippedForm, Sums, UnitClip, entries_of
+from .interface import Away, Indices, Matrix, Sums, UnitClip, WholeRows, entries_of
 
 #: Entries from which on a second thread pays: below, a thread takes about as long to start as a product.
 SHARED_ENTRIES = 2**17
 #: A thread needs this many entries for each number of a sum of its own.
 PER_SUM = 4
+#: Types of rows as they came that are read as they are.
+READ = ("<f4", "<f8", "|i1")
 
 
 def forward(x: Matrix, w: Vector, out: Vector, rows: slice) -> None:
@@ -76,10 +79,37 @@ def interval_scatter(x: Matrix, factor: Vector, low: Vector, high: Vector, acc: 
     _dense(x, rows, acc, lambda total, a, b: loops.dense_interval(x, factor, low, high, total, a, b))
 
 
-def clipped_sum(x: Matrix, held: ClippedForm, alive: Vector, acc: Sums, rows: slice) -> None:
-    """See `Kernels.clipped_sum`."""
-    given = held.unit, held.centre, alive, held.norm, held.step, held.most
-    _dense(x, rows, acc, lambda total, a, b: loops.dense_norm_clipped(x, *given, total, a, b))
+def quantise(x: Matrix, lattice: Lattice, made: WholeRows) -> None:
+    """See `Kernels.quantise`; for the types that most rows have, others become floats some at a time."""
+    if made.stored.dtype != np.int16 or not lattice.exact_squares:
+        plain.quantise(x, lattice, made)
+        return
+    ones, bounds = np.ones(x.shape[1]), lattice.bounds
+    form = Away(1.0, np.zeros(x.shape[1]), bounds.lower * ones, bounds.upper * ones)
+    for piece in plain.quantised_pieces(x):
+        rows = x[piece]
+        if not rows.flags.carray or rows.dtype.str not in READ:  # numba compiles again for what is read-only
+            rows = plain.row_by_row(rows)
+        factor = np.ones(rows.shape[0])
+        if bounds.row_norm is not None:
+            away_squares(rows, form, factor, made.squares[piece])
+            factor = shrink(made.squares[piece], bounds.row_norm)
+        out = made.stored[piece], made.finite[piece], made.squares[piece], made.largest[piece]
+        loops.dense_quantised(
+            rows, form.lower, form.upper, factor, 1.0 / lattice.unit, lattice.shift, *out, 0, len(rows)
+        )
+
+
+def away_squares(x: Matrix, form: Away, alive: Vector, out: Vector) -> None:
+    """See `Kernels.away_squares`."""
+    given = form.unit, form.centre, form.lower, form.upper, alive
+    _share(x, slice(0, x.shape[0]), lambda start, stop: loops.dense_away_squares(x, *given, out, start, stop))
+
+
+def whole_rows(x: Matrix, form: Away, alive: Vector, factor: Vector, step: float, most: float, out: Vector) -> None:
+    """See `Kernels.whole_rows`."""
+    given = form.unit, form.centre, alive, factor, step, most, out
+    _share(x, slice(0, x.shape[0]), lambda start, stop: loops.dense_whole(x, *given, start, stop))
 
 
 def gather(x: Matrix, which: Indices, factor: Vector, acc: Sums, bound: float) -> None:
@@ -114,6 +144,12 @@ def ordered_squares(x: Matrix, squared: Vector, less: Vector, out: Vector) -> No
         plain.ordered_squares(x, squared, less, out)
     else:
         _share(x, rows, lambda start, stop: loops.dense_squares(x, squared, less, out, start, stop))
+
+
+def grid_sums(values: Vector, weights: NDArray[np.int64], grid: Vector, sums: NDArray[np.int64]) -> None:
+    """See `Kernels.grid_sums`."""
+    padded = np.r_[grid, np.full(loops.FINE, np.inf)]
+    loops.grid_sums(np.ascontiguousarray(values), weights, padded, grid.size, sums)
 
 
 def unit_clipped(

@@ -20,23 +20,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.facts import Vector
-from ..block import Indices, Matrix
+from ..lattice import Lattice
 
+Matrix = Any  # a numpy array or a CSR matrix
+Indices = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 Sums = NDArray[Any]  # 64-bit integers on the lattice, floats beside it
 
 
-@dataclass(frozen=True, eq=False)
-class ClippedForm:
-    """Rows times a unit, from a centre, clipped to a norm, in whole steps; all public.
+@dataclass(frozen=True, eq=False, repr=False)
+class WholeRows:
+    """Dense rows on the lattice, shifted, and what is known of them (see `rows.block.Block`): **private**."""
 
-    The centre is in real units. A record adds at most `most` steps.
-    """
+    stored: NDArray[Any]
+    finite: Mask
+    squares: Vector
+    largest: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Away:
+    """Rows times a unit, clipped to an interval of their column before it, less a centre in real units; all public."""
 
     unit: float
     centre: Vector
-    norm: float
-    step: float
-    most: float
+    lower: Vector
+    upper: Vector
+
+    @classmethod
+    def from_centre(cls, unit: float, centre: Vector) -> Away:
+        """Not clipped."""
+        every = np.full(centre.size, np.inf)
+        return cls(unit, centre, -every, every)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,12 +107,24 @@ class Kernels(Protocol):
         """
         ...
 
-    def clipped_sum(self, x: Matrix, held: ClippedForm, alive: Vector, acc: Sums, rows: slice) -> None:
-        """Add the sum of dense rows as `held` says to `acc`; rows that are not alive are zero.
+    def quantise(self, x: Matrix, lattice: Lattice, made: WholeRows) -> None:
+        """Clip dense rows as they came and put them on a lattice; rows that are not finite are zero."""
+        ...
+
+    def away_squares(self, x: Matrix, form: Away, alive: Vector, out: Vector) -> None:
+        """Write the sum of squares of each dense row as `form` says into `out`; rows that are not alive are zero.
 
         Every float is made by one operation after the other, and squares are added from the first
-        column to the last: the same bytes wherever a row stands. Whole steps add up to at most
-        2^52.
+        column to the last: the same bytes wherever a row stands.
+        """
+        ...
+
+    def whole_rows(
+        self, x: Matrix, form: Away, alive: Vector, factor: Vector, step: float, most: float, out: Vector
+    ) -> None:
+        """Write dense rows as `form` says, without its clips, times a factor and in whole steps, into `out`.
+
+        Every float is made as in `away_squares`. Steps stay within `most`.
         """
         ...
 
@@ -112,6 +139,13 @@ class Kernels(Protocol):
 
         Floats that are not whole: every operation as it is written, from the first column to the
         last. One for each column of a matrix `squared`.
+        """
+        ...
+
+    def grid_sums(self, values: Vector, weights: NDArray[np.int64], grid: Vector, sums: NDArray[np.int64]) -> None:
+        """Add the weight of each value to the sum of the first point of a grid that is no less, or to the last sum.
+
+        The grid increases; no point of it is less than what is not a number.
         """
         ...
 
@@ -131,6 +165,11 @@ class Kernels(Protocol):
         from the first coordinate to the last.
         """
         ...
+
+
+def owners(x: Any) -> Indices:
+    """Row of each stored entry of a CSR matrix."""
+    return np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
 
 
 def entries_of(x: Matrix) -> int:

@@ -28,6 +28,9 @@ from numba import int64, uint64
 #: Entries of sparse rows are taken four at a time; unsigned, as positions are.
 ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
+#: Points of a grid that are compared with a value together.
+FINE = 16
+
 
 def kernel(function: Callable[..., None]) -> Any:
     """Compile a loop of whole numbers; see `compile_loop`."""
@@ -101,18 +104,55 @@ def dense_interval(x, factor, low, high, acc, start, stop):  # type: ignore[no-u
 
 
 @ordered_kernel
-def dense_norm_clipped(x, unit, centre, alive, norm, step, most, acc, start, stop):  # type: ignore[no-untyped-def]
-    """Sum of rows from a centre, clipped to a norm, as whole steps within `most`."""
-    row = np.empty(x.shape[1])
+def dense_quantised(  # type: ignore[no-untyped-def]
+    x, lower, upper, factor, scale, shift, out, finite, squares, largest, start, stop
+):
+    """Clipped entries times a factor of their row, truncated to whole numbers; rows that are not finite are zero."""
     for i in range(start, stop):
-        counts, total = alive[i], 0.0
-        for j in range(row.size):
-            away = (x[i, j] * unit * counts - centre[j]) * counts
-            row[j] = away
-            total += away * away
-        shrink = norm / max(np.sqrt(total), norm)
-        for j in range(row.size):
-            acc[j] += min(max(np.trunc(row[j] * shrink / step), -most), most)
+        unfit, c = 0, factor[i]
+        for j in range(x.shape[1]):
+            unfit |= int64(not np.isfinite(x[i, j]))
+        finite[i] = unfit == 0
+        total, most = int64(0), int64(0)
+        for j in range(x.shape[1]):
+            out[i, j] = 0
+            if unfit == 0:
+                out[i, j] = np.trunc(min(max(x[i, j] * 1.0, lower[j]), upper[j]) * c * scale) - shift[j]
+        for j in range(x.shape[1]):
+            value = int64(out[i, j])
+            total += value * value
+            most = max(most, abs(value))
+        squares[i], largest[i] = total, most
+
+
+@ordered_kernel
+def dense_away_squares(x, unit, centre, lower, upper, alive, out, start, stop):  # type: ignore[no-untyped-def]
+    """Squares of rows from a centre, added from the first column to the last, for eight rows at once."""
+    square = np.empty((8, x.shape[1]))
+    for first in range(start, stop, 8):
+        last = min(first + 8, stop)
+        for i in range(first, last):
+            counts = alive[i]
+            for j in range(x.shape[1]):
+                away = (min(max(x[i, j] * 1.0, lower[j]), upper[j]) * unit * counts - centre[j]) * counts
+                square[i - first, j] = away * away
+        a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for j in range(x.shape[1]):
+            a, b, c, d = a + square[0, j], b + square[1, j], c + square[2, j], d + square[3, j]
+            e, f, g, h = e + square[4, j], f + square[5, j], g + square[6, j], h + square[7, j]
+        totals = (a, b, c, d, e, f, g, h)
+        for i in range(first, last):
+            out[i] = totals[i - first]
+
+
+@ordered_kernel
+def dense_whole(x, unit, centre, alive, factor, step, most, out, start, stop):  # type: ignore[no-untyped-def]
+    """Rows from a centre times a factor, in whole steps."""
+    for i in range(start, stop):
+        counts, c = alive[i], factor[i]
+        for j in range(x.shape[1]):
+            whole = np.trunc((x[i, j] * unit * counts - centre[j]) * counts * c / step)
+            out[i, j] = min(max(whole, -most), most)
 
 
 @kernel
@@ -263,6 +303,24 @@ def sparse_clipped(data, indices, ends, factor, limits, acc, start, stop):  # ty
             for k in range(ends[i], ends[i + 1]):
                 limit = limits[indices[k]]
                 acc[indices[k]] += int64(min(max(data[k] * c, -limit), limit))
+
+
+@ordered_kernel
+def grid_sums(values, weights, grid, size, sums):  # type: ignore[no-untyped-def]
+    """Weights by the first point that is no less than a value: counted among every sixteenth, then among sixteen.
+
+    Infinite points follow the `size` points of the grid.
+    """
+    coarse = np.empty(size // FINE)
+    for k in range(coarse.size):
+        coarse[k] = grid[FINE * (k + 1) - 1]
+    for i in range(values.size):
+        value, above, beside = values[i], int64(0), int64(0)
+        for k in range(coarse.size):
+            above += int64(coarse[k] < value)
+        for k in range(FINE):
+            beside += int64(grid[FINE * above + k] < value)
+        sums[size if np.isnan(value) else FINE * above + beside] += weights[i]
 
 
 @ordered_kernel

@@ -21,13 +21,17 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...core.facts import Vector
-from ..block import Indices, Matrix, owners
-from .interface import ClippedForm, Sums, UnitClip
+from ..lattice import Lattice
+from .interface import Away, Indices, Mask, Matrix, Sums, UnitClip, WholeRows, owners
 
 #: Bits of the low word of a factor: half of the 36 that a factor can have.
 LOW_BITS = 18
 #: Narrow rows become floats this many entries at a time, which a processor's cache holds.
 PIECE_ENTRIES = 2**15
+#: Dense rows are clipped this many entries at a time.
+QUANTISED_ENTRIES = 2**16
+#: And so many, and so many columns of them together, where columns stand one after the other in memory.
+TURNED_ENTRIES, COLUMNS_COPIED = 2**18, 512
 #: Likewise for sparse rows, where each piece makes a sum of its own.
 SPARSE_ENTRIES = 2**18
 
@@ -72,6 +76,9 @@ def _pieces(x: Matrix, rows: slice) -> Iterator[tuple[slice, Any]]:
 
 def forward(x: Matrix, w: Vector, out: Vector, rows: slice) -> None:
     """See `Kernels.forward`."""
+    if isinstance(x, np.ndarray) and x.dtype == np.float64:
+        np.dot(x[rows], w, out=out[rows])
+        return
     for piece, shown in _pieces(x, rows):
         if sp.issparse(shown):
             out[piece] = shown @ w
@@ -105,21 +112,73 @@ def interval_scatter(x: Matrix, factor: Vector, low: Vector, high: Vector, acc: 
     acc += total.astype(acc.dtype)
 
 
-def clipped_sum(x: Matrix, held: ClippedForm, alive: Vector, acc: Sums, rows: slice) -> None:
-    """See `Kernels.clipped_sum`."""
-    for piece, shown in _pieces(x, rows):
-        counts = alive[piece, None]
-        away = shown * held.unit
-        away *= counts
-        away -= held.centre
-        away *= counts
-        squares = np.square(away)
-        lengths = np.sqrt(np.cumsum(squares, axis=1, out=squares)[:, -1:])
-        away *= held.norm / np.maximum(lengths, held.norm)
-        away /= held.step
-        np.trunc(away, out=away)
-        np.clip(away, -held.most, held.most, out=away)
-        acc += away.sum(axis=0).astype(acc.dtype)
+def quantised_pieces(x: NDArray[Any]) -> Iterator[slice]:
+    """Which rows are clipped at once: as many as a cache holds."""
+    entries = QUANTISED_ENTRIES if x.strides[0] >= x.strides[1] else TURNED_ENTRIES
+    step = max(1, entries // max(x.shape[1], 1))
+    return (slice(start, min(start + step, x.shape[0])) for start in range(0, x.shape[0], step))
+
+
+def quantise(x: Matrix, lattice: Lattice, made: WholeRows) -> None:
+    """See `Kernels.quantise`."""
+    for piece in quantised_pieces(x):
+        rows, finite = clipped_rows(x[piece], lattice)
+        rows *= 1.0 / lattice.unit
+        np.trunc(rows, out=rows)
+        if lattice.shifted:
+            rows -= lattice.shift
+        if not finite.all():
+            rows[~finite] = 0.0
+        made.stored[piece], made.finite[piece] = rows, finite
+        exact = not lattice.exact_squares
+        squares = (rows**2).astype(np.int64).sum(axis=1) if exact else np.einsum("ij,ij->i", rows, rows)
+        made.squares[piece] = squares
+        made.largest[piece] = np.abs(rows, out=rows).max(axis=1, initial=0.0)
+
+
+def row_by_row(x: Any) -> Vector:
+    """A copy as floats, one row after the other, some columns at a time where these stand one after the other."""
+    if x.strides[0] >= x.strides[1]:
+        return np.array(x, dtype=float, order="C")
+    rows = np.empty(x.shape)
+    for start in range(0, x.shape[1], COLUMNS_COPIED):
+        rows[:, start : start + COLUMNS_COPIED] = x[:, start : start + COLUMNS_COPIED]
+    return rows
+
+
+def clipped_rows(x: Any, lattice: Lattice) -> tuple[Vector, Mask]:
+    """Dense rows within their bounds, as floats in real units, and which were finite: others are clipped zeros."""
+    rows = row_by_row(x)
+    finite = np.asarray(np.isfinite(rows).all(axis=1))
+    if not finite.all():
+        rows[~finite] = 0.0
+    lattice.bounds.clip(rows)
+    return rows, finite
+
+
+def away_squares(x: Matrix, form: Away, alive: Vector, out: Vector) -> None:
+    """See `Kernels.away_squares`."""
+    for piece, shown in dense_pieces(x):
+        squares = np.square(_away(np.minimum(np.maximum(shown, form.lower), form.upper), form, alive[piece, None]))
+        out[piece] = np.cumsum(squares, axis=1, out=squares)[:, -1] if x.shape[1] else 0.0
+
+
+def whole_rows(x: Matrix, form: Away, alive: Vector, factor: Vector, step: float, most: float, out: Vector) -> None:
+    """See `Kernels.whole_rows`."""
+    for piece, shown in dense_pieces(x):
+        away = _away(shown, form, alive[piece, None])
+        away *= factor[piece, None]
+        away /= step
+        np.clip(np.trunc(away, out=away), -most, most, out=out[piece])
+
+
+def _away(shown: Vector, form: Away, alive: Vector) -> Vector:
+    """Rows from a centre."""
+    away = shown * form.unit
+    away *= alive
+    away -= form.centre
+    away *= alive
+    return np.asarray(away)
 
 
 def gather(x: Matrix, which: Indices, factor: Vector, acc: Sums, bound: float) -> None:
@@ -158,6 +217,12 @@ def ordered_squares(x: Matrix, squared: Vector, less: Vector, out: Vector) -> No
             terms -= less
             terms *= squared
             out[piece] = np.cumsum(terms, axis=1, out=terms)[:, -1]
+
+
+def grid_sums(values: Vector, weights: NDArray[np.int64], grid: Vector, sums: NDArray[np.int64]) -> None:
+    """See `Kernels.grid_sums`. Floats hold the weights of a block, at most 2^20 times 2^26 rows together."""
+    found = np.bincount(np.searchsorted(grid, values), weights=weights, minlength=sums.size)
+    sums += found.astype(np.int64)
 
 
 def unit_clipped(

@@ -17,7 +17,7 @@ are always numpy's and scipy's.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import numpy as np
@@ -25,12 +25,12 @@ import scipy.sparse as sp
 
 from ...core.errors import DataError
 from ...core.facts import Vector
-from ..block import Block, Indices, owners
+from ..block import Block
 from ..lattice import Lattice
 from ..units import WEIGHTS, pieces_of
 from . import plain
 from .choice import kernels
-from .interface import ClippedForm, Kernels, Sums, UnitClip, entries_of
+from .interface import Away, Indices, Kernels, Sums, UnitClip, entries_of, owners
 from .plain import dense_pieces
 
 #: A copy by columns is made once it was asked for this often: it costs about as much as this many products.
@@ -39,6 +39,10 @@ PAYS_COPY = 8
 UNITS_PAY = 8
 #: Dense rows are clipped this many entries at a time.
 CLIPPED_ENTRIES = 2**20
+#: Whole rows from a centre are made this many entries at a time, and at least so many rows.
+WHOLE_ENTRIES, LEAST_ROWS = 2**18, 512
+#: And at most this many, whose outer products are added in floats: squares of at most 2^36, so sums stay below 2^53.
+PIECE_ROWS = 2**12
 
 ColumnSum = Callable[[Block, Lattice], Sums]
 
@@ -264,16 +268,32 @@ def every_feature(which: Indices, lattice: Lattice) -> bool:
     return which.size == lattice.facts.n_features and bool(np.all(np.diff(which) == 1))
 
 
-def clipped_sum(block: Block, lattice: Lattice, held: ClippedForm, acc: Sums) -> None:
-    """Add the sum of rows as `held` says to `acc`; features only, and sparse rows are written out some at a time."""
-    if not block.sparse:
-        kernels_of(lattice, block.x).clipped_sum(block.x, held, block.present, acc, slice(0, block.y.size))
-        return
-    every, step = np.arange(lattice.facts.n_features), max(1, CLIPPED_ENTRIES // max(lattice.facts.n_features, 1))
-    for start in range(0, block.y.size, step):
-        piece = block.rows(slice(start, start + step))
-        x = shifted_columns(piece, lattice, every)
-        plain.clipped_sum(x, held, piece.present, acc, slice(0, x.shape[0]))
+def whole_rows(
+    block: Block, lattice: Lattice, which: Indices, centre: Vector, norm: float, step: float, most: float
+) -> Iterator[Vector]:
+    """Features of rows less a centre in real units, clipped to a norm, in whole steps up to a number.
+
+    Absent records are zero. Some rows at a time, which the next ones overwrite. Each is a function of its
+    record alone: every float is made by one operation after the other, and squares are added from the first
+    column to the last.
+    """
+    form, every = Away.from_centre(lattice.unit, centre), every_feature(which, lattice) and not block.sparse
+    count = whole_count(block.y.size, which.size)
+    room, squares = np.empty((count, which.size)), np.empty(count)
+    for start in range(0, block.y.size, max(count, 1)):
+        piece = block.rows(slice(start, start + count))
+        x = piece.x if every else np.ascontiguousarray(shifted_columns(piece, lattice, which))
+        run, out, lengths = kernels_of(lattice, x), room[: len(x)], squares[: len(x)]
+        with np.errstate(over="ignore"):
+            run.away_squares(x, form, piece.present, lengths)
+        lengths = np.minimum(np.sqrt(lengths), np.finfo(float).max)
+        run.whole_rows(x, form, piece.present, norm / np.maximum(lengths, norm), step, most, out)
+        yield out
+
+
+def whole_count(rows: int, columns: int) -> int:
+    """How many of some rows are made whole at once."""
+    return min(max(LEAST_ROWS, WHOLE_ENTRIES // max(columns, 1)), PIECE_ROWS, rows)
 
 
 def squared_sum(block: Block, lattice: Lattice) -> Sums:
@@ -307,19 +327,24 @@ def unit_column_sum(block: Block, lattice: Lattice, kernel: ColumnSum) -> Sums:
 
 
 def _column_sums(block: Block, lattice: Lattice, function: Any) -> Sums:
-    d, kind = lattice.facts.n_features, sum_type(lattice)
-    if block.sparse:
-        data = block.x.data.astype(float, copy=False)
+    d, kind, x = lattice.facts.n_features, sum_type(lattice), block.x
+    if block.sparse and not lattice.shifted and not lattice.exact:  # sizes are stored as entries are, squares are not
+        data = function(x.data if function is np.abs else x.data.astype(float, copy=False))
+        head: Any = np.zeros(d, dtype=kind)
+        held, bound = sp.csr_matrix((data, x.indices, x.indptr), shape=x.shape), function(lattice.stored_bound)
+        _for(lattice, entries_of(x)).scatter(held, block.present, head, slice(0, block.y.size), bound)
+    elif block.sparse:
+        data = x.data.astype(float, copy=False)
         values = function(data)
         if lattice.shifted:
-            shift = lattice.shift[block.x.indices]
+            shift = lattice.shift[x.indices]
             values = function(data - shift) - function(shift)
-        head: Any = np.bincount(block.x.indices, weights=values * block.present[owners(block.x)], minlength=d)
+        head = np.bincount(x.indices, weights=values * block.present[owners(x)], minlength=d)
         head = head + function(lattice.shift) * block.present.sum()
     else:
         head = np.zeros(d)
-        for piece, x in dense_pieces(block.x):
-            head += block.present[piece] @ function(x)
+        for piece, rows in dense_pieces(x):
+            head += block.present[piece] @ function(rows)
     last = [function(lattice.height) * block.present.sum()] * lattice.facts.free
     return np.asarray(np.r_[head, last].astype(kind))
 
