@@ -139,7 +139,9 @@ class LabelLDPIHT(PrivateRecipe):
             penalty = Penalty(kind="l1", alpha=label_threshold(facts, budget, self.mechanism))
             scout = AcceleratedProximal(steps=self.steps or 100, sparsity=facts.cap, penalty=penalty)
         # with a given step the loop is the paper's
-        variance = 0.0 if self.step_size else label_deviation(facts, budget, self.mechanism) ** 2
+        deviation = label_deviation(facts, budget, self.mechanism)
+        own = min(facts.target.steepest, deviation) if facts.target.classes else 0.0  # the label's, where noise matters
+        variance = 0.0 if self.step_size else deviation**2 + own**2
         return OnLabels(loop=loop, noise=noise, randomiser=randomiser, scout=scout, noise_variance=variance)
 
 
