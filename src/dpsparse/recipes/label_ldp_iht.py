@@ -36,7 +36,7 @@ class LabelLDPIHT(PrivateRecipe):
     steps : int or None
         T; steps cost no privacy here. None: 100.
     step_size : float or None
-        :math:`\eta`. None: 1 over the curvature that successive gradients show, and coefficients are at last
+        :math:`\eta`. None: 1 over the curvature that successive gradients show, and coefficients and intercept are at last
         shrunk by what the known noise of the labels gives by chance (`algorithms.label.without_chance`). [WX19]_ has
         0.2 and 0.1, and does not shrink.
     sparsity : int or None
@@ -139,9 +139,7 @@ class LabelLDPIHT(PrivateRecipe):
             penalty = Penalty(kind="l1", alpha=label_threshold(facts, budget, self.mechanism))
             scout = AcceleratedProximal(steps=self.steps or 100, sparsity=facts.cap, penalty=penalty)
         # with a given step the loop is the paper's
-        deviation = label_deviation(facts, budget, self.mechanism)
-        own = min(facts.target.steepest, deviation) if facts.target.classes else 0.0  # the label's, where noise matters
-        variance = 0.0 if self.step_size else deviation**2 + own**2
+        variance = 0.0 if self.step_size else label_deviation(facts, budget, self.mechanism) ** 2
         return OnLabels(loop=loop, noise=noise, randomiser=randomiser, scout=scout, noise_variance=variance)
 
 
