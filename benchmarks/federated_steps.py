@@ -81,9 +81,9 @@ def main() -> None:
     )
     given = parser.parse_args()
     sampled = ((given.noise, 16, (0.5, 1.0, 2.0)), (None, 32, (0.1, 0.3)))
-    for noise, batch, sizes in FEW_ROUNDS if given.sparse_signal else sampled:
+    for noise, batch, sizes in FEW_ROUNDS if given.few else sampled:
         for size in sizes:
-            for seed in range(3 if given.sparse_signal else 1):
+            for seed in range(3 if given.few else 1):
                 found = curve(size, noise, given.rounds, batch, seed)
                 print(noise, batch, size, seed, [round(a, 3) for a in found], flush=True)
 

@@ -29,7 +29,8 @@ class DPSCSGHT(PrivateEpochs):
     epochs : int or None
         Snapshots J. None: a quarter of the turns of `DPSGD`.
     step_size, clip : float or None
-        As in `DPSGD`, for :math:`JB/b` steps.
+        As in `DPSGD`, for :math:`JB/b` steps; without a `step_size` those of an epoch are together no longer than one
+        step there.
     batch_size : float or None
         Expected rows B of a snapshot. None: half of all; all where the budget is so large that
         sampling would be the larger error.

@@ -35,7 +35,7 @@ class DPSGD(PrivateRecipe):
         (`recipes.defaults.schedules`).
     step_size : float or None
         Constant step, one for each turn. None: the path ends where the noise that it gathers
-        reaches three quarters of a typical margin in the margin of a row; steps are at first
+        reaches 1.1 typical margins in the margin of a row; steps are at first
         :math:`1.2\,d/(\beta_0 K_2^2)`, on texts at most :math:`20/(\beta_0 K_2^2)`, and then as
         long as the released answers allow (`algorithms.steps.PacedSteps`): a long step takes the
         mean of several turns.

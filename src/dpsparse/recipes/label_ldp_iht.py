@@ -36,7 +36,7 @@ class LabelLDPIHT(PrivateRecipe):
     steps : int or None
         T; steps cost no privacy here. None: 100.
     step_size : float or None
-        :math:`\eta`. None: 1 over the curvature that successive gradients show, and coefficients are at last
+        :math:`\eta`. None: 1 over the curvature that successive gradients show, and coefficients and intercept are at last
         shrunk by what the known noise of the labels gives by chance (`algorithms.label.without_chance`). [WX19]_ has
         0.2 and 0.1, and does not shrink.
     sparsity : int or None

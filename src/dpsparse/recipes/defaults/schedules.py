@@ -53,7 +53,7 @@ class DefaultSchedule:
         regression. Where the budget allows a path f times longer than T of the longest steps,
         :math:`1.2\,d/(\beta_0 K_2^2)`, that slack is shared between less noise and a larger R:
         :math:`\sqrt f` times as large, up to the largest slope or target. A given `step_size` is
-        taken at every turn, as in the papers.
+        taken at every turn, as in the papers. Classes on dense rows may share more (`class_slack`).
 
         Small batches have too much noise for a loop to widen its clip on the way: where they keep
         the clip of the start (`steady`), turns beyond the usual number are taken only as far as the
@@ -62,7 +62,7 @@ class DefaultSchedule:
         :math:`20/(\beta_0K_2^2)`, with :math:`\beta_0` at most 1.
         """
         longest = longest_step(facts)
-        per_clip = path_per_clip(facts, budget, kept)
+        per_clip = path_per_clip(facts, budget, kept, STEPS.whole_noise)
         tight = tight_clip(facts)
         if turns is None:
             turns = default_turns(facts, budget, kept)
@@ -73,7 +73,7 @@ class DefaultSchedule:
         widest = 1.0
         if clip is None:
             largest = largest_clip(facts)
-            clip = min(largest, tight * spare)
+            clip = min(largest, tight * max(spare, class_slack(facts, per_clip)))
             widest = largest / clip
         # texts bend where words go together, which no formula of their bounds can say: more, shorter steps
         if steady and facts.documents:
@@ -86,7 +86,8 @@ class DefaultSchedule:
             low_noise=quiet_noise(facts, kept),
             widest=widest,
         )
-        path = path_within(facts, STEPS.noise * facts.target.margin * clip / per_clip)
+        b = STEPS.whole_noise * facts.target.margin * clip / per_clip
+        path = path_within(facts, b, noise_at_end=STEPS.whole_noise)
         return cls(Clip(clip), turns, path / turns, rule, spare)
 
 
@@ -101,25 +102,39 @@ def quiet_noise(facts: Facts, kept: int) -> float:
     return 2 * min(facts.curvature, 1.0) * (STEPS.quiet * facts.target.margin) ** 2 / kept
 
 
-def path_per_clip(facts: Facts, budget: Budget, kept: int) -> float:
+def path_per_clip(facts: Facts, budget: Budget, kept: int, noise: float = STEPS.noise) -> float:
     r"""Length of a path times the clip at which the noise in a margin is `noise` typical margins."""
-    return STEPS.noise * facts.target.margin * facts.n_rows * budget.as_mu() / (budget.kappa * kept_norm(facts, kept))
+    return noise * facts.target.margin * facts.n_rows * budget.as_mu() / (budget.kappa * kept_norm(facts, kept))
 
 
-def path_within(facts: Facts, noise: float, doubt: float = 2.0) -> float:
+def class_slack(facts: Facts, per_clip: float) -> float:
+    r"""How many times wider the clip of classes is than the tight one, on dense rows.
+
+    A tight clip holds back the rows that are predicted worst, so that a loop that has converged under it is up to 1.4
+    times too steep: models of true classes got worse with more epsilon and with more rows. Uncorrelated columns are
+    learned after a few times :math:`d/(\beta_0K_2^2)`; of a path that may be f times as long as `class_path` of these,
+    the slack is shared as above: :math:`\sqrt f`.
+    """
+    if not facts.target.classes or facts.documents:
+        return 1.0
+    rate = facts.curvature * facts.norm_bound**2 / facts.n_features
+    return math.sqrt(max(1.0, per_clip * rate / (STEPS.class_path * tight_clip(facts))))
+
+
+def path_within(facts: Facts, noise: float, doubt: float = 2.0, noise_at_end: float = STEPS.noise) -> float:
     r"""Length of a path that puts noise of P times `noise` into a margin.
 
     Uncorrelated columns are learned at the rate :math:`a = \beta_0K_2^2/d`: what is missing falls
     like :math:`e^{-aP}` and the noise rises like bP, in typical margins. Where b is below a/2
-    (`doubt` 2), the path ends at `noise` typical margins of noise. Where it is above, noise comes
+    (`doubt` 2), the path ends at `noise_at_end` typical margins of noise. Where it is above, noise comes
     before knowledge, and the path is shorter by a/2b: the least of :math:`e^{-2aP} + (bP)^2` is
     then near :math:`P = a/b^2`, and never above that of no step at all; half of it, since real
     columns do not fill their bounds. The larger the doubt, the shorter. Texts are never so spread
-    over their columns, and end at `noise`.
+    over their columns, and end at `noise_at_end`.
     """
     rate = math.inf if facts.documents else facts.curvature * facts.norm_bound**2 / facts.n_features
     b = noise / facts.target.margin
-    return STEPS.noise / b * min(1.0, rate / (doubt * b))
+    return noise_at_end / b * min(1.0, rate / (doubt * b))
 
 
 def longest_step(facts: Facts) -> float:
