@@ -24,7 +24,7 @@ from ..core.facts import Projection, Vector
 from ..ops import soft_threshold
 from ..queries.kinds import Path, ProjectedGradient, ProjectedModel
 from .constants import RACE, TABLES
-from .engine import Queries
+from .engine import Queries, believed
 from .table_schedule import DescentStage, TableSchedule, grid
 
 
@@ -48,7 +48,9 @@ class Descent:
         self.clip: float | None = None
         self.widest = 0.0  # a typical residual of the first phase
         self.variance = 0.0  # of the noise in `dual`
+        self.noises: list[float] = []  # of the answers of a phase
         self.walked = 0.0
+        self.reached, self.left = 0.0, 0.0  # the part of the way that the path went, and the noise in a coordinate of w
         self.columns = frame.size - frame.free
         self.trail = IterateAverage(self.columns, TABLES.bend * self.facts.curvature / max(self.columns, 1))
         self.soft = schedule.soft if frame.matrix is None and self.columns == schedule.n_features else 0.0
@@ -100,6 +102,7 @@ class Descent:
         """Spend what a phase has."""
         length, burned = self._begin(phase)
         v, mean, mass = np.zeros_like(self.w), np.zeros_like(self.w), 0.0
+        self.noises.clear()
         for turn, weight in enumerate(phase.weights):
             g = self._ask(phase.gradient, length * weight)
             v = self.schedule.momentum * v + (1 - self.schedule.momentum) * g
@@ -109,7 +112,29 @@ class Descent:
             if self.path is not None:
                 self.path.add(self.full(), self.queries.oracle)
         self.w = mean / mass
+        if self.schedule.classes:
+            self._respond(phase, length, burned)
         return self
+
+    def _respond(self, phase: DescentStage, length: float, burned: float) -> None:
+        """How far the same steps lead where the curvature is that of the class share, and what noise they leave.
+
+        One number stands for a coordinate: it depends on the noise of each turn, on the noise that
+        was left before, and on the minimum.
+        """
+        share, momentum = 1 / (1 + math.exp(-self.start)), self.schedule.momentum
+        bend = (self.square or TABLES.bend / max(self.columns, 1)) * share * (1 - share)
+        w = np.r_[np.zeros(phase.steps), self.left, self.reached]
+        v, mean, mass = np.zeros_like(w), np.zeros_like(w), 0.0
+        for turn, weight in enumerate(phase.weights):
+            g = bend * w
+            g[turn] += self.noises[turn]
+            g[-1] -= bend
+            v = momentum * v + (1 - momentum) * g
+            w = w - length * weight * v
+            if turn >= burned:
+                mean, mass = mean + weight * w, mass + weight
+        self.reached, self.left = float(mean[-1]) / mass, float(np.linalg.norm(mean[:-1])) / mass
 
     def _begin(self, phase: DescentStage) -> tuple[float, float]:
         """Set the clip of a phase; the length of its path, and the turns before its average begins."""
@@ -130,6 +155,7 @@ class Descent:
         """The gradient before a step of this length."""
         assert self.clip is not None
         answer, noise = self.queries.noisy(ProjectedGradient(self.model(), self.clip), name)
+        self.noises.append(noise)
         self.trail.add(self.w[: self.columns], answer[: self.columns], noise, step)
         self.walked += step
         self.variance += (step * noise) ** 2
@@ -156,6 +182,14 @@ class Descent:
         total = variance + self.sampling
         left = variance * used / (later + RACE.reused * used) + self.sampling
         return ExpectedGain.of(gradient, math.sqrt(total), left / total, most)
+
+    def kept(self) -> float:
+        """Part of the coefficients of classes that is kept.
+
+        How much of them noise explains is drawn back (James and Stein). Of what the path did not
+        reach, only the square root is added, since it is more where columns vary less.
+        """
+        return believed(self.w[: self.columns], self.left) / math.sqrt(self.reached)
 
     def full(self, part: float = 1.0, offset: float | None = None) -> Vector:
         """Coefficients of all coordinates of the facts, the score drawn back to a part of itself.
