@@ -19,6 +19,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri
 
 from ..core.facts import Projection, Vector
 from ..ops import soft_threshold
@@ -26,6 +27,10 @@ from ..queries.kinds import Path, ProjectedGradient, ProjectedModel
 from .constants import RACE, TABLES
 from .engine import Queries, believed
 from .table_schedule import DescentStage, TableSchedule, grid
+
+
+#: Quantiles of a normal score.
+NORMAL = ndtri((np.arange(20) + 0.5) / 20)
 
 
 class Descent:
@@ -117,13 +122,14 @@ class Descent:
         return self
 
     def _respond(self, phase: DescentStage, length: float, burned: float) -> None:
-        """How far the same steps lead where the curvature is that of the class share, and what noise they leave.
+        """How far the same steps lead where the curvature is that where the path ended, and what noise they leave.
 
         One number stands for a coordinate: it depends on the noise of each turn, on the noise that
         was left before, and on the minimum.
         """
-        share, momentum = 1 / (1 + math.exp(-self.start)), self.schedule.momentum
-        bend = (self.square or TABLES.bend / max(self.columns, 1)) * share * (1 - share)
+        square, momentum = self.square or TABLES.bend / max(self.columns, 1), self.schedule.momentum
+        size = math.sqrt(square) * float(np.linalg.norm(self.w[: self.columns]))
+        bend = square * float(np.mean(0.25 / np.cosh((self.intercept() + size * NORMAL) / 2) ** 2))
         w = np.r_[np.zeros(phase.steps), self.left, self.reached]
         v, mean, mass = np.zeros_like(w), np.zeros_like(w), 0.0
         for turn, weight in enumerate(phase.weights):
