@@ -236,10 +236,11 @@ class LinearAnswers:
 
 
 @pytest.mark.parametrize("level", [2e4, 4e5])
-def test_a_path_of_classes_knows_how_far_it_went_and_which_noise_is_left(level):
+def test_a_path_of_classes_knows_how_far_it_went_its_noise_and_its_slope(level, monkeypatch):
     """Over 4,000 coordinates.
 
     Their mean has a relative error of .2 % at most and their spread one of 1.1 %: less than a sixth of what is allowed.
+    The slope is allowed six of its standard deviations, and one for what its own noise has in common with the result.
     """
     facts = Facts(n_rows=1000, n_features=4000, intercept=0.0)
     facts = facts.with_(target=replace(facts.target, kind="classes"))
@@ -247,7 +248,9 @@ def test_a_path_of_classes_knows_how_far_it_went_and_which_noise_is_left(level):
     square = TABLES.bend / 4000
     phase = schedule.phases[0]
     noise = 2 * schedule.class_clip / (level * math.sqrt(phase.share / phase.steps))
-    answers = LinearAnswers(facts, square / 4, 10.0, noise, np.random.default_rng(5))
+    bend = square / 4
+    monkeypatch.setattr(Descent, "_curvatures", lambda self: (bend, bend))
+    answers = LinearAnswers(facts, bend, 10.0, noise, np.random.default_rng(5))
     frame = Projection(support=np.arange(4000), centre=np.zeros(4000), length=1.0, constant=0.0)
     found = Descent(answers, schedule, frame, 0.0, None, square)
     found.soft = 0.0
@@ -255,6 +258,8 @@ def test_a_path_of_classes_knows_how_far_it_went_and_which_noise_is_left(level):
     assert float(found.w.mean()) == pytest.approx(10.0 * found.reached, rel=0.02)
     assert float(found.w.std()) == pytest.approx(found.left, rel=0.07)
     assert 0 < found.reached < 1.3
+    assert abs(found.slope - 10.0 * found.w.sum() / float(found.w @ found.w)) < 7 * found.slope_noise
+    assert found.slope_noise < 0.05
 
 
 # ------------------------------------------------------------------------------------------------ public choices

@@ -16,6 +16,7 @@ burn-in has one, without knowing h.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,11 +25,13 @@ from scipy.special import ndtri
 from ..core.facts import Projection, Vector
 from ..ops import soft_threshold
 from ..queries.kinds import Path, ProjectedGradient, ProjectedModel
-from .constants import RACE, TABLES
+from .constants import FINISH, RACE, TABLES
 from .engine import Queries, believed
+from .finish import clear_part
 from .table_schedule import DescentStage, TableSchedule, grid
 
-
+#: Where a gradient was asked, the answer, and the noise in each of its numbers.
+Turn = tuple[Vector, Vector, float]
 #: Quantiles of a normal score.
 NORMAL = ndtri((np.arange(20) + 0.5) / 20)
 
@@ -53,9 +56,9 @@ class Descent:
         self.clip: float | None = None
         self.widest = 0.0  # a typical residual of the first phase
         self.variance = 0.0  # of the noise in `dual`
-        self.noises: list[float] = []  # of the answers of a phase
         self.walked = 0.0
         self.reached, self.left = 0.0, 0.0  # the part of the way that the path went, and the noise in a coordinate of w
+        self.slope, self.slope_noise = 1.0, math.inf  # of the target on the score of w
         self.columns = frame.size - frame.free
         self.trail = IterateAverage(self.columns, TABLES.bend * self.facts.curvature / max(self.columns, 1))
         self.soft = schedule.soft if frame.matrix is None and self.columns == schedule.n_features else 0.0
@@ -107,9 +110,10 @@ class Descent:
         """Spend what a phase has."""
         length, burned = self._begin(phase)
         v, mean, mass = np.zeros_like(self.w), np.zeros_like(self.w), 0.0
-        self.noises.clear()
+        turns: list[Turn] = []
         for turn, weight in enumerate(phase.weights):
-            g = self._ask(phase.gradient, length * weight)
+            g, noise = self._ask(phase.gradient, length * weight)
+            turns.append((self.w, g, noise))
             v = self.schedule.momentum * v + (1 - self.schedule.momentum) * g
             self._move(v, length * weight)
             if turn >= burned:
@@ -118,29 +122,45 @@ class Descent:
                 self.path.add(self.full(), self.queries.oracle)
         self.w = mean / mass
         if self.schedule.classes:
-            self._respond(phase, length, burned)
+            self._look_back(phase, length, burned, turns)
         return self
 
-    def _respond(self, phase: DescentStage, length: float, burned: float) -> None:
-        """How far the same steps lead where the curvature is that where the path ended, and what noise they leave.
+    def _look_back(self, phase: DescentStage, length: float, burned: float, turns: Sequence[Turn]) -> None:
+        r"""How far these steps lead, which noise they leave, and the slope of the target on the score.
 
-        One number stands for a coordinate: it depends on the noise of each turn, on the noise that
-        was left before, and on the minimum.
+        With the curvature h where the path ended, a coordinate of the result is linear in the noise
+        of each turn, in the noise that was left before, and in the minimum. The slope is a Newton
+        step along the result w, from answers behind the burn-in and weighed by their precision:
+        each is moved from its point to w, less :math:`d\,\sigma_tm_t`, which its own noise has in
+        common with w.
         """
-        square, momentum = self.square or TABLES.bend / max(self.columns, 1), self.schedule.momentum
-        size = math.sqrt(square) * float(np.linalg.norm(self.w[: self.columns]))
-        bend = square * float(np.mean(0.25 / np.cosh((self.intercept() + size * NORMAL) / 2) ** 2))
+        across, along = self._curvatures()
         w = np.r_[np.zeros(phase.steps), self.left, self.reached]
         v, mean, mass = np.zeros_like(w), np.zeros_like(w), 0.0
         for turn, weight in enumerate(phase.weights):
-            g = bend * w
-            g[turn] += self.noises[turn]
-            g[-1] -= bend
-            v = momentum * v + (1 - momentum) * g
+            g = across * w
+            g[turn] += turns[turn][2]
+            g[-1] -= across
+            v = self.schedule.momentum * v + (1 - self.schedule.momentum) * g
             w = w - length * weight * v
             if turn >= burned:
                 mean, mass = mean + weight * w, mass + weight
-        self.reached, self.left = float(mean[-1]) / mass, float(np.linalg.norm(mean[:-1])) / mass
+        response = mean / mass
+        self.reached, self.left = float(response[-1]), float(np.linalg.norm(response[:-1]))
+        points, answers, noises = (np.array(each) for each in zip(*turns, strict=True))
+        found, precisions = self.w[: self.columns], (np.arange(phase.steps) >= burned) / noises**2
+        slopes = (answers[:, : self.columns] - along * (points[:, : self.columns] - found)) @ found
+        slopes -= self.columns * noises * response[: phase.steps]
+        bent = max(along * float(found @ found), 1e-300)
+        self.slope = 1 - float(precisions @ slopes) / float(precisions.sum()) / bent
+        self.slope_noise = math.sqrt(float(found @ found) / float(precisions.sum())) / bent
+
+    def _curvatures(self) -> tuple[float, float]:
+        """Curvature in a whitened coordinate where the path ended, for a normal score: across the score, and along it."""
+        square = self.square or TABLES.bend / max(self.columns, 1)
+        size = math.sqrt(square) * float(np.linalg.norm(self.w[: self.columns]))
+        bent = square * 0.25 / np.cosh((self.intercept() + size * NORMAL) / 2) ** 2
+        return float(bent.mean()), float(bent @ NORMAL**2 / (NORMAL @ NORMAL))
 
     def _begin(self, phase: DescentStage) -> tuple[float, float]:
         """Set the clip of a phase; the length of its path, and the turns before its average begins."""
@@ -157,15 +177,14 @@ class Descent:
         averaged = math.sqrt(max(TABLES.least_average, 1 - burned))
         return length, phase.steps * (1 - averaged)
 
-    def _ask(self, name: str, step: float) -> Vector:
-        """The gradient before a step of this length."""
+    def _ask(self, name: str, step: float) -> tuple[Vector, float]:
+        """The gradient before a step of this length, and its noise."""
         assert self.clip is not None
         answer, noise = self.queries.noisy(ProjectedGradient(self.model(), self.clip), name)
-        self.noises.append(noise)
         self.trail.add(self.w[: self.columns], answer[: self.columns], noise, step)
         self.walked += step
         self.variance += (step * noise) ** 2
-        return answer
+        return answer, noise
 
     def _move(self, v: Vector, step: float) -> None:
         """One proximal step along v, or with `soft` one of dual averaging.
@@ -190,12 +209,14 @@ class Descent:
         return ExpectedGain.of(gradient, math.sqrt(total), left / total, most)
 
     def kept(self) -> float:
-        """Part of the coefficients of classes that is kept.
+        """Part of the coefficients of classes that is kept, which nothing is asked about.
 
         How much of them noise explains is drawn back (James and Stein). Of what the path did not
-        reach, only the square root is added, since it is more where columns vary less.
+        reach, only the square root is added, since it is more where columns vary less. The slope of
+        the target counts as far as it stands clear of its noise.
         """
-        return believed(self.w[: self.columns], self.left) / math.sqrt(self.reached)
+        part = believed(self.w[: self.columns], self.left) / math.sqrt(self.reached)
+        return max(0.0, part + clear_part(self.slope - part, FINISH.doubt * self.slope_noise))
 
     def full(self, part: float = 1.0, offset: float | None = None) -> Vector:
         """Coefficients of all coordinates of the facts, the score drawn back to a part of itself.

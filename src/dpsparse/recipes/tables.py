@@ -60,11 +60,12 @@ class Tables(PrivateRecipe):
       their precision. For classes 8 % are spent on a Hessian after each of the first two phases;
     * **finish**: of numbers with :math:`\kappa < 40`, 3 to 10 % are spent on the slope of the target
       on the score in two private dimensions. The score is drawn back to the constant where it is
-      clearly below 1; a score that spreads more than the target did is dropped. Of classes, whose
-      slopes are bounded, nothing is asked: the noise that the path left in the coefficients is
-      public, so what it explains of their energy is drawn back (James and Stein), and they are
-      divided by the root of the part of the way that such a path goes. The constant comes back
-      towards the class share with them;
+      clearly below 1; a score that spreads more than the target did is dropped. Of classes nothing
+      is asked: the noise that the path left in the coefficients is public, so what it explains of
+      their energy is drawn back (James and Stein), and they are divided by the root of the part of
+      the way that such a path goes. Gradients along the path say what the slope is, and it counts
+      as far as it stands clear of twice its noise. The constant comes back towards the class share
+      with the coefficients;
     * **mean residual**, squared loss where noise allows it, 2 %: the mean residual within 5 clips
       moves the constant, as far as it exceeds twice its noise; clips near the middle of a skewed
       target would leave a bias;
