@@ -20,7 +20,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
 from ..core.facts import Projection, Vector
 from ..ops import soft_threshold
@@ -32,8 +31,6 @@ from .table_schedule import DescentStage, TableSchedule, grid
 
 #: Where a gradient was asked, the answer, and the noise in each of its numbers.
 Turn = tuple[Vector, Vector, float]
-#: Quantiles of a normal score.
-NORMAL = ndtri((np.arange(20) + 0.5) / 20)
 
 
 class Descent:
@@ -156,11 +153,17 @@ class Descent:
         self.slope_noise = math.sqrt(float(found @ found) / float(precisions.sum())) / bent
 
     def _curvatures(self) -> tuple[float, float]:
-        """Curvature in a whitened coordinate where the path ended, for a normal score: across the score, and along it."""
-        square = self.square or TABLES.bend / max(self.columns, 1)
-        size = math.sqrt(square) * float(np.linalg.norm(self.w[: self.columns]))
-        bent = square * 0.25 / np.cosh((self.intercept() + size * NORMAL) / 2) ** 2
-        return float(bent.mean()), float(bent @ NORMAL**2 / (NORMAL @ NORMAL))
+        """Curvature in a whitened coordinate where the path ended, for a normal score: across the score, and along it.
+
+        The curvature of a loss of classes is a density of the margin; a normal one of the same
+        height takes its place.
+        """
+        square, top = self.square or TABLES.bend / max(self.columns, 1), self.facts.curvature
+        wide, offset = 1 / (2 * math.pi * top**2), self.intercept()
+        size = square * float(self.w[: self.columns] @ self.w[: self.columns])
+        part = wide / (wide + size)
+        across = square * top * math.sqrt(part) * math.exp(-(offset**2) / (2 * (wide + size)))
+        return across, across * (part + size * (offset / (wide + size)) ** 2)
 
     def _begin(self, phase: DescentStage) -> tuple[float, float]:
         """Set the clip of a phase; the length of its path, and the turns before its average begins."""
