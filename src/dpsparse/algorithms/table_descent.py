@@ -16,7 +16,6 @@ burn-in has one, without knowing h.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,6 +53,7 @@ class Descent:
         self.widest = 0.0  # a typical residual of the first phase
         self.variance = 0.0  # of the noise in `dual`
         self.walked = 0.0
+        self.turns: list[Turn] = []  # of a phase
         self.reached, self.left = 0.0, 0.0  # the part of the way that the path went, and the noise in a coordinate of w
         self.slope, self.slope_noise = 1.0, math.inf  # of the target on the score of w
         self.columns = frame.size - frame.free
@@ -107,10 +107,9 @@ class Descent:
         """Spend what a phase has."""
         length, burned = self._begin(phase)
         v, mean, mass = np.zeros_like(self.w), np.zeros_like(self.w), 0.0
-        turns: list[Turn] = []
+        self.turns.clear()
         for turn, weight in enumerate(phase.weights):
-            g, noise = self._ask(phase.gradient, length * weight)
-            turns.append((self.w, g, noise))
+            g = self._ask(phase.gradient, length * weight)
             v = self.schedule.momentum * v + (1 - self.schedule.momentum) * g
             self._move(v, length * weight)
             if turn >= burned:
@@ -119,10 +118,10 @@ class Descent:
                 self.path.add(self.full(), self.queries.oracle)
         self.w = mean / mass
         if self.schedule.classes:
-            self._look_back(phase, length, burned, turns)
+            self._look_back(phase, length, burned)
         return self
 
-    def _look_back(self, phase: DescentStage, length: float, burned: float, turns: Sequence[Turn]) -> None:
+    def _look_back(self, phase: DescentStage, length: float, burned: float) -> None:
         r"""How far these steps lead, which noise they leave, and the slope of the target on the score.
 
         With the curvature h where the path ended, a coordinate of the result is linear in the noise
@@ -136,7 +135,7 @@ class Descent:
         v, mean, mass = np.zeros_like(w), np.zeros_like(w), 0.0
         for turn, weight in enumerate(phase.weights):
             g = across * w
-            g[turn] += turns[turn][2]
+            g[turn] += self.turns[turn][2]
             g[-1] -= across
             v = self.schedule.momentum * v + (1 - self.schedule.momentum) * g
             w = w - length * weight * v
@@ -144,8 +143,8 @@ class Descent:
                 mean, mass = mean + weight * w, mass + weight
         response = mean / mass
         self.reached, self.left = float(response[-1]), float(np.linalg.norm(response[:-1]))
-        points, answers, noises = (np.array(each) for each in zip(*turns, strict=True))
-        found, precisions = self.w[: self.columns], (np.arange(phase.steps) >= burned) / noises**2
+        points, answers, noises = (np.array(each) for each in zip(*self.turns, strict=True))
+        found, precisions = self.w[: self.columns], (np.arange(phase.steps) >= burned) / np.maximum(noises**2, 1e-300)
         slopes = (answers[:, : self.columns] - along * (points[:, : self.columns] - found)) @ found
         slopes -= self.columns * noises * response[: phase.steps]
         bent = max(along * float(found @ found), 1e-300)
@@ -180,14 +179,15 @@ class Descent:
         averaged = math.sqrt(max(TABLES.least_average, 1 - burned))
         return length, phase.steps * (1 - averaged)
 
-    def _ask(self, name: str, step: float) -> tuple[Vector, float]:
-        """The gradient before a step of this length, and its noise."""
+    def _ask(self, name: str, step: float) -> Vector:
+        """The gradient before a step of this length."""
         assert self.clip is not None
         answer, noise = self.queries.noisy(ProjectedGradient(self.model(), self.clip), name)
         self.trail.add(self.w[: self.columns], answer[: self.columns], noise, step)
         self.walked += step
         self.variance += (step * noise) ** 2
-        return answer, noise
+        self.turns.append((self.w, answer, noise))
+        return answer
 
     def _move(self, v: Vector, step: float) -> None:
         """One proximal step along v, or with `soft` one of dual averaging.
