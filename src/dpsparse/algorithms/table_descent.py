@@ -23,9 +23,13 @@ import numpy as np
 from ..core.facts import Projection, Vector
 from ..ops import soft_threshold
 from ..queries.kinds import Path, ProjectedGradient, ProjectedModel
-from .constants import RACE, TABLES
-from .engine import Queries
+from .constants import FINISH, RACE, TABLES
+from .engine import Queries, believed
+from .finish import clear_part
 from .table_schedule import DescentStage, TableSchedule, grid
+
+#: Where a gradient was asked, the answer, and the noise in each of its numbers.
+Turn = tuple[Vector, Vector, float]
 
 
 class Descent:
@@ -49,6 +53,9 @@ class Descent:
         self.widest = 0.0  # a typical residual of the first phase
         self.variance = 0.0  # of the noise in `dual`
         self.walked = 0.0
+        self.turns: list[Turn] = []  # of a phase
+        self.reached, self.left = 0.0, 0.0  # the part of the way that the path went, and the noise in a coordinate of w
+        self.slope, self.slope_noise = 1.0, math.inf  # of the target on the score of w
         self.columns = frame.size - frame.free
         self.trail = IterateAverage(self.columns, TABLES.bend * self.facts.curvature / max(self.columns, 1))
         self.soft = schedule.soft if frame.matrix is None and self.columns == schedule.n_features else 0.0
@@ -100,6 +107,7 @@ class Descent:
         """Spend what a phase has."""
         length, burned = self._begin(phase)
         v, mean, mass = np.zeros_like(self.w), np.zeros_like(self.w), 0.0
+        self.turns.clear()
         for turn, weight in enumerate(phase.weights):
             g = self._ask(phase.gradient, length * weight)
             v = self.schedule.momentum * v + (1 - self.schedule.momentum) * g
@@ -109,7 +117,52 @@ class Descent:
             if self.path is not None:
                 self.path.add(self.full(), self.queries.oracle)
         self.w = mean / mass
+        if self.schedule.classes:
+            self._look_back(phase, length, burned)
         return self
+
+    def _look_back(self, phase: DescentStage, length: float, burned: float) -> None:
+        r"""How far these steps lead, which noise they leave, and the slope of the target on the score.
+
+        With the curvature h where the path ended, a coordinate of the result is linear in the noise
+        of each turn, in the noise that was left before, and in the minimum. The slope is a Newton
+        step along the result w, from answers behind the burn-in and weighed by their precision:
+        each is moved from its point to w, less :math:`d\,\sigma_tm_t`, which its own noise has in
+        common with w.
+        """
+        across, along = self._curvatures()
+        w = np.r_[np.zeros(phase.steps), self.left, self.reached]
+        v, mean, mass = np.zeros_like(w), np.zeros_like(w), 0.0
+        for turn, weight in enumerate(phase.weights):
+            g = across * w
+            g[turn] += self.turns[turn][2]
+            g[-1] -= across
+            v = self.schedule.momentum * v + (1 - self.schedule.momentum) * g
+            w = w - length * weight * v
+            if turn >= burned:
+                mean, mass = mean + weight * w, mass + weight
+        response = mean / mass
+        self.reached, self.left = float(response[-1]), float(np.linalg.norm(response[:-1]))
+        points, answers, noises = (np.array(each) for each in zip(*self.turns, strict=True))
+        found, precisions = self.w[: self.columns], (np.arange(phase.steps) >= burned) / np.maximum(noises**2, 1e-300)
+        slopes = (answers[:, : self.columns] - along * (points[:, : self.columns] - found)) @ found
+        slopes -= self.columns * noises * response[: phase.steps]
+        bent = max(along * float(found @ found), 1e-300)
+        self.slope = 1 - float(precisions @ slopes) / float(precisions.sum()) / bent
+        self.slope_noise = math.sqrt(float(found @ found) / float(precisions.sum())) / bent
+
+    def _curvatures(self) -> tuple[float, float]:
+        """Curvature in a whitened coordinate where the path ended, for a normal score: across the score, and along it.
+
+        The curvature of a loss of classes is a density of the margin; a normal one of the same
+        height takes its place.
+        """
+        square, top = self.square or TABLES.bend / max(self.columns, 1), self.facts.curvature
+        wide, offset = 1 / (2 * math.pi * top**2), self.intercept()
+        size = square * float(self.w[: self.columns] @ self.w[: self.columns])
+        part = wide / (wide + size)
+        across = square * top * math.sqrt(part) * math.exp(-(offset**2) / (2 * (wide + size)))
+        return across, across * (part + size * (offset / (wide + size)) ** 2)
 
     def _begin(self, phase: DescentStage) -> tuple[float, float]:
         """Set the clip of a phase; the length of its path, and the turns before its average begins."""
@@ -133,6 +186,7 @@ class Descent:
         self.trail.add(self.w[: self.columns], answer[: self.columns], noise, step)
         self.walked += step
         self.variance += (step * noise) ** 2
+        self.turns.append((self.w, answer, noise))
         return answer
 
     def _move(self, v: Vector, step: float) -> None:
@@ -156,6 +210,16 @@ class Descent:
         total = variance + self.sampling
         left = variance * used / (later + RACE.reused * used) + self.sampling
         return ExpectedGain.of(gradient, math.sqrt(total), left / total, most)
+
+    def kept(self) -> float:
+        """Part of the coefficients of classes that is kept, which nothing is asked about.
+
+        How much of them noise explains is drawn back (James and Stein). Of what the path did not
+        reach, only the square root is added, since it is more where columns vary less. The slope of
+        the target counts as far as it stands clear of its noise.
+        """
+        part = believed(self.w[: self.columns], self.left) / math.sqrt(self.reached)
+        return max(0.0, part + clear_part(self.slope - part, FINISH.doubt * self.slope_noise))
 
     def full(self, part: float = 1.0, offset: float | None = None) -> Vector:
         """Coefficients of all coordinates of the facts, the score drawn back to a part of itself.

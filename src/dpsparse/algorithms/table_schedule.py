@@ -191,15 +191,12 @@ class TableSchedule:
 
     @property
     def asks_slope(self) -> bool:
-        """Whether the slope of the target on the score is asked: where noise, or a clip, may have moved it.
+        """Whether the slope of the target on the score is asked: of numbers, where noise may have moved it.
 
-        With few records it is asked of numbers only, where noise rules.
+        Of classes, whose slopes are bounded, the noise in the score is known as well without it.
         """
-        if self.events:
-            return False
-        if self.few_records:
-            return self.kappa < 1 and not self.classes
-        return self.kappa < TABLES.pair.slope_kappa[self.classes]
+        asked = not (self.classes or self.events)
+        return asked and self.kappa < (1 if self.few_records else TABLES.newton_from)
 
     @property
     def slope(self) -> float:

@@ -241,8 +241,10 @@ def _result(descent: Descent) -> Vector:
     if schedule.slope:
         assert descent.clip is not None
         score = Score(descent.frame.support, descent.frame.centre, descent.features(), descent.start, offset)
-        clip = max(TABLES.class_slope_clip, descent.clip) if schedule.classes else descent.clip
-        part, offset = schedule.finish.run(queries, score, clip, descent.widest)
+        part, offset = schedule.finish.run(queries, score, descent.clip, descent.widest)
+    elif schedule.classes:
+        part = descent.kept()
+        offset = descent.start + min(1.0, part) * (offset - descent.start)
     found = descent.full(part, offset)
     if schedule.mean_residual:
         found[-1] += mean_residual(descent, part, offset) / facts.intercept

@@ -58,10 +58,14 @@ class Tables(PrivateRecipe):
       matrix is below .25 (classes .5) of its mean eigenvalue: phases of 10, 20 and 70 %, of 5, 5
       and 12 (classes 7) steps :math:`w \leftarrow w - H^{-1}\tilde g`, in the last phase averaged by
       their precision. For classes 8 % are spent on a Hessian after each of the first two phases;
-    * **finish**, :math:`\kappa < 40` (classes 200), 3 to 10 %: the slope of the target on the score
-      in two private dimensions. The score is drawn back to the constant where it is clearly below
-      1; for classes it is also lengthened where it is clearly above, and the constant follows. A
-      score that spreads more than the target did is dropped;
+    * **finish**: of numbers with :math:`\kappa < 40`, 3 to 10 % are spent on the slope of the target
+      on the score in two private dimensions. The score is drawn back to the constant where it is
+      clearly below 1; a score that spreads more than the target did is dropped. Of classes nothing
+      is asked: the noise that the path left in the coefficients is public, so what it explains of
+      their energy is drawn back (James and Stein), and they are divided by the root of the part of
+      the way that such a path goes. Gradients along the path say what the slope is, and it counts
+      as far as it stands clear of twice its noise. The constant comes back towards the class share
+      with the coefficients;
     * **mean residual**, squared loss where noise allows it, 2 %: the mean residual within 5 clips
       moves the constant, as far as it exceeds twice its noise; clips near the middle of a skewed
       target would leave a bias;
