@@ -9,7 +9,7 @@ from scipy.stats import chi2
 from dpsparse import PrivateSearch, SparseRegressor, recipes
 from dpsparse.accounting.random_stopping import Geometric, Logarithmic, PoissonRuns
 from dpsparse.core.mechanisms import Randomness
-from dpsparse.estimators.search import scoring
+from dpsparse.estimators.search import runs
 
 #: Chi-square tests raise a false alarm less often than this; seeds are fixed besides.
 ALARM = 1e-7
@@ -104,7 +104,7 @@ def mocked(monkeypatch, noisy):
         models.append(model.recipe.clip)
         return next(queue), []
 
-    monkeypatch.setattr(scoring.Validation, "score", score)
+    monkeypatch.setattr(runs.Validation, "score", score)
     return models
 
 
@@ -127,7 +127,7 @@ def test_the_winner_is_the_run_with_the_best_noisy_score_whatever_the_data(monke
 
 def test_a_search_that_peeks_at_exact_scores_is_caught(monkeypatch):
     """The negative control: ranked by the exact score of its model, the winner follows the data."""
-    ordinary = scoring.Validation.score
+    ordinary = runs.Validation.score
 
     def peeking(self, model, request, randomness):
         ordinary(self, model, request, randomness)
@@ -135,8 +135,8 @@ def test_a_search_that_peeks_at_exact_scores_is_caught(monkeypatch):
 
     winners = []
     for y in (Y, OTHER):
-        monkeypatch.setattr(scoring.Validation, "score", peeking)
-        monkeypatch.setattr(scoring.Validation, "y", y, raising=False)
+        monkeypatch.setattr(runs.Validation, "score", peeking)
+        monkeypatch.setattr(runs.Validation, "y", y, raising=False)
         winners.append([small_search(seed, mean=8).fit(X, y).best_params_ for seed in range(8)])
     assert winners[0] != winners[1]
 

@@ -196,7 +196,7 @@ def test_intervals_lose_unread_columns_and_keep_what_they_added():
     columns = CheckedColumns(("a", "b"), np.array([0, 1, 1]), np.array([0.5, 0.0, 0.0]))
     found = UnreadShares.of([(np.array([1.0, 0.0]), 0.01)], columns, Noise.GAUSSIAN)
     given = InferenceResult(
-        np.array([0, 2]), np.array([2.0, 3.0, 1.0]), np.diag([4.0, 1.0, 2.0]), True, "good", "mean", 1.0, 1.0, 0.0, 100
+        np.array([0, 2]), np.array([2.0, 3.0, 1.0]), np.diag([4.0, 1.0, 2.0]), "mean", 100, intercept=True, clip=1.0
     )
     kept = found.without_inferred(given)
     assert kept.support.tolist() == [2]

@@ -137,9 +137,11 @@ def _movements(answers: Callable[[Matrix, Vector], _Answers], X: Matrix, y: Vect
                     one.person_moved(two, place) if local else float(np.maximum(one.moved(two), one.entry_moved(two)))
                 )
                 if not moved <= 1 + 1e-9:
+                    name = type(question).__name__ + " of one person" * local
+                    others_too = local and math.isinf(moved)
                     raise LawBroken(
-                        f"sensitivity: {type(question).__name__} moved {moved:.4g} times as far as its noise was "
-                        "made for (without end: a report of another person moved)."
+                        f"sensitivity: {name} moved {moved:.4g} times as far as its noise was made for"
+                        f"{', and so did what another person reports' if others_too else ''}."
                     )
                 yield moved
         if replaced:

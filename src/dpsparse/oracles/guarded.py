@@ -133,6 +133,7 @@ def copy_question(question: Query) -> Query:
     Examples
     --------
     >>> from dpsparse.queries.kinds import Gradient
+    >>> from dpsparse.core.facts import Clip
     >>> copy_question(Gradient(np.zeros(2), Clip(1.0))).w
     array([0., 0.])
     """

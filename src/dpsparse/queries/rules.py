@@ -41,9 +41,27 @@ from .losses import Loss
 from .minimisers import MinimiserSpec, exact_minimum, perturbed_spec, ridge_spec
 from .scores import candidates_of, scores_of
 from .sensitivity import Integers, SumSpec
-from .table import CHOICES as CHOICES  # noqa: PLC0414  filled here
-from .table import NO_LATTICE, NOT_BY_UNIT, Asked, ChoiceRule, SumRule
-from .table import SUMS as SUMS  # noqa: PLC0414
+from .table import CHOICES, NO_LATTICE, NOT_BY_UNIT, SUMS, Asked, ChoiceRule, SumRule
+
+__all__ = [
+    "CHECKED",
+    "CHOICES",
+    "MINIMA",
+    "SUMS",
+    "Charge",
+    "ChoiceRule",
+    "MinimumRule",
+    "SumRule",
+    "SumSpec",
+    "SumSpecCache",
+    "absent_record",
+    "exact_sum",
+    "measure",
+    "partial_sum",
+    "sum_rule",
+    "try_out",
+    "use",
+]
 
 
 @dataclass(frozen=True)

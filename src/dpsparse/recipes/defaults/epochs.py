@@ -76,7 +76,7 @@ class PrivateEpochs(PrivateRecipe):
 
 
 def within_epochs(rule: StepRule, inner: float) -> StepRule:
-    """The rule for steps of which an epoch takes so many: together they are no longer than one step of a loop without epochs.
+    """The rule for the `inner` steps of an epoch: together they are no longer than one step of a loop without epochs.
 
     A change of the gradient is clipped, so that steps far from the snapshot all go the way that it showed, and what they
     went too far is only seen at the next snapshot. Dense rows that share most of what they know are then driven to and

@@ -30,7 +30,7 @@ LOW_BITS = 18
 PIECE_ENTRIES = 2**15
 #: Dense rows are clipped this many entries at a time.
 QUANTISED_ENTRIES = 2**16
-#: And so many, and so many columns of them together, where columns stand one after the other in memory.
+#: Entries and columns that are clipped together where the entries of a column stand next to each other in memory.
 TURNED_ENTRIES, COLUMNS_COPIED = 2**18, 512
 #: Likewise for sparse rows, where each piece makes a sum of its own.
 SPARSE_ENTRIES = 2**18

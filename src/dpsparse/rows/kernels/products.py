@@ -39,7 +39,7 @@ PAYS_COPY = 8
 UNITS_PAY = 8
 #: Dense rows are clipped this many entries at a time.
 CLIPPED_ENTRIES = 2**20
-#: Whole rows from a centre are made this many entries at a time, and at least so many rows.
+#: Whole rows from a centre are made this many entries at a time, and at least this number of rows.
 WHOLE_ENTRIES, LEAST_ROWS = 2**18, 512
 #: And at most this many, whose outer products are added in floats: squares of at most 2^36, so sums stay below 2^53.
 PIECE_ROWS = 2**12
