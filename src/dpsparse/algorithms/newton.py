@@ -37,9 +37,8 @@ def newton(descent: Descent, square: float) -> Descent:
                 descent.path.add(descent.full(), descent.queries.oracle)
         if descent.schedule.hessian and not last:
             inverse = _inverse(descent, phase)
-    noise = (
-        2 * (descent.clip or 0.0) / (descent.schedule.level * math.sqrt(phase.share))
-    )  # that of the whole last phase
+    # that of the whole last phase
+    noise = 2 * (descent.clip or 0.0) / (descent.schedule.level * math.sqrt(phase.share))
     descent.reached = 1.0
     descent.left = noise * float(np.linalg.norm(inverse[: descent.columns])) / math.sqrt(descent.columns)
     return descent

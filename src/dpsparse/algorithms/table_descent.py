@@ -218,6 +218,8 @@ class Descent:
         learn, only the square root is added, since it is more where columns vary less. The slope of
         the target counts as far as it stands clear of its noise.
         """
+        if not self.reached > 0:  # steps too long to lead anywhere: the constant is returned
+            return 0.0
         part = believed(self.w[: self.columns], self.left) / math.sqrt(self.reached)
         return max(0.0, part + clear_part(self.slope - part, FINISH.doubt * self.slope_noise))
 
