@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from dpsparse import load
 from dpsparse.cli import main
+from dpsparse.report.expected import repeat_plan
 from dpsparse.tables import Dictionary, TableEncoder
 
 HEADER = ["patient", "age", "sex", "smoker", "visit", "died"]
@@ -147,6 +148,19 @@ def test_a_plan_takes_the_base_rate_of_the_dictionary_unless_one_is_given(folder
     assert "always predicting the most common class: 0.1\n" in said
     assert "--base-rate" not in said
     assert "always predicting the most common class: 0.3\n" in run(*plan, "--base-rate", 0.3)
+
+
+@pytest.mark.parametrize(("declared", "verdict"), [("", "borderline"), (", base_rate: 0.02", "hopeless")])
+def test_plan_fit_and_report_expect_the_same_of_the_base_rate_of_a_dictionary(folder, declared, verdict):
+    (folder / "codebook.yaml").write_text(COMPLETE.replace("[no, yes]", f"[no, yes]{declared}"))
+    asked = ["--dictionary", "codebook.yaml", "--epsilon", 0.3]
+    assert json.loads(run("plan", *asked, "--n-rows", 600, "--json"))["verdict"] == verdict
+    said = run("fit", "table.csv", *asked)
+    hopeless = verdict == "hopeless"
+    model = load("model.json")
+    assert ("Noise hides the signal" in said) is hopeless
+    assert any("called this fit hopeless" in note for note in model.statement_.notes) is hopeless
+    assert repeat_plan(model, model.statement_).summary.verdict == verdict
 
 
 def test_fit_plan_and_predict_with_a_dictionary(folder):

@@ -10,6 +10,7 @@ import pytest
 from dpsparse import PrivateSearch, PublicScaler, SparseClassifier, SparseRegressor, audit, make_private_pipeline
 from dpsparse.core import HopelessFitWarning
 from dpsparse.ledger import Ledger
+from dpsparse.tables import Column, Dictionary, TableEncoder
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (20, 30))
@@ -56,3 +57,24 @@ def test_useful_fits_other_recipes_audits_and_runs_of_a_search_do_not_warn():
         model(recipe="ight").fit(X, Y)  # no privacy
         audit.sensitivity_trace(model(recipe="dual_averaging"), X, Y)
         PrivateSearch(model(), {"sparsity": [1]}, mean_runs=1.5, score_bound=1.0).fit(X, Y)
+
+
+@pytest.mark.parametrize("rate", [None, 0.02])
+def test_encoded_rows_bring_the_base_rate_of_their_dictionary_to_the_warning(rate):
+    pd = pytest.importorskip("pandas")
+    columns = [Column(name=name, kind="number", bounds=(-1, 1)) for name in "abc"]
+    target = Column(name="ill", role="target", kind="boolean", base_rate=rate)
+    encoder = TableEncoder(Dictionary((*columns, target)))
+    rows = RNG.uniform(-1, 1, (120, 3))
+    table = pd.DataFrame(rows, columns=list("abc"))
+    y = rows[:, 0] > 0
+    own = SparseClassifier(classes=[False, True])
+    piped = make_private_pipeline(encoder, SparseClassifier(classes=[False, True]))
+    for made, X in ((own, encoder.fit_transform(table)), (piped, table)):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always", HopelessFitWarning)
+            made.fit(X, y)
+        assert [one.category for one in seen] == [HopelessFitWarning] * (rate is not None)
+    # many classes have no single rarer one: the declared share is left out
+    many = SparseClassifier(classes=[0, 1, 2], feature_bound=encoder.output_bounds()).plan(2000, 3)
+    assert many.error.constant == pytest.approx(2 / 3)

@@ -1,10 +1,16 @@
 """Bands, verdicts, and what it would take."""
 
+import math
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from dpsparse import Budget, SparseClassifier, SparseRegressor
+from dpsparse.core import HopelessFitWarning
 from dpsparse.fitting import plan_fit
 from dpsparse.report.planner import ErrorBand, Forecast
+from dpsparse.report.planner.formulas import constant_miss
 
 
 def regressor(**changes):
@@ -203,3 +209,44 @@ def test_a_plan_for_the_constant_alone_is_hopeless():
     assert plan.verdict == "hopeless"
     assert "only a constant would be released" in plan.why
     assert plan.signal_needed is None
+
+
+CENTRED = {"feature_bound": 1.0, "target_bound": 1.0, "delta": 1e-5}
+
+
+@pytest.mark.parametrize("kind", ["normal", "skewed"])
+@pytest.mark.parametrize(("n_rows", "epsilon"), [(20, 0.5), (20, 1.0), (40, 1.0), (60, 1.0), (20, 4.0)])
+def test_the_band_of_a_constant_alone_holds_fits_of_targets_off_their_centre(kind, n_rows, epsilon):
+    """The mean lies anywhere within .6 of the bound, so a share of .9 inside is what a band claims.
+
+    If a fit is inside with probability .9, at most 27 of 50 are so with probability below 1e-11.
+    """
+    rng = np.random.default_rng([n_rows, len(kind)])
+    band = SparseRegressor(epsilon=epsilon, **CENTRED).plan(n_rows, 5).error.test
+    inside = []
+    for seed in range(50):
+        mean = rng.uniform(-0.6, 0.6)
+        drawn = rng.normal(size=n_rows + 4000) if kind == "normal" else 1 - rng.exponential(size=n_rows + 4000)
+        y = np.clip(mean + np.copysign(1 / 3, mean) * drawn, -1, 1)
+        model = SparseRegressor(epsilon=epsilon, random_state=seed, **CENTRED)
+        with pytest.warns(HopelessFitWarning):
+            model.fit(rng.uniform(-1, 1, (n_rows, 5)), y[:n_rows])
+        assert not np.any(model.coef_)
+        inside.append(np.mean((y[n_rows:] - model.intercept_) ** 2) / np.var(y[n_rows:]) in band)
+    assert sum(inside) >= 42
+
+
+def test_less_is_known_of_a_constant_that_is_asked_with_more_noise():
+    bands = [told(SparseRegressor(epsilon=e, **CENTRED), 20, 5).error.test for e in (4.0, 1.0, 0.5, 0.25)]
+    typical = [band.typical for band in bands]
+    assert typical == sorted(typical)
+    assert bands[0].high < 1.5
+    # a constant that is not believed at all leaves the square of the centre: (3 * .57)^2 + 1, with .05 on top
+    assert bands[-1].high == pytest.approx(1.05 * (1 + (3 * 0.57) ** 2), rel=0.04)
+    # with many rows a constant errs by little more than its own variance, and the calibrated band holds
+    case = outlook(SparseRegressor(epsilon=4.0, **CENTRED), 20, 5).case()
+    misses = [constant_miss(replace(case, n_rows=n), 0.95) for n in (20, 200, 2000)]
+    assert misses == sorted(misses, reverse=True)
+    assert misses[-1] < 1e-3
+    assert constant_miss(case, 0.05) <= constant_miss(case, 0.5) <= constant_miss(case, 0.95)
+    assert math.isfinite(constant_miss(case, 1.0))

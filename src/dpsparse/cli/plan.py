@@ -102,13 +102,9 @@ def plan(
             "before it reads a row."
         )
     fitted = options.estimator(n_rows=n_rows, n_features=1 if described is None else n_features)
-    rate: object = base_rate
-    if described is not None:
-        if described.unit is not None:
-            fitted.set_params(unit=PERSON)
-        if rate is None and described.target is not None:
-            rate = described.target.base_rate
-    known: dict[str, Any] = {"signal": signal, "feature_scale": feature_scale, "base_rate": rate}
+    if described is not None and described.unit is not None:
+        fitted.set_params(unit=PERSON)
+    known: dict[str, Any] = {"signal": signal, "feature_scale": feature_scale, "base_rate": base_rate}
     shape: dict[str, Any] = {"n_rows": n_rows, "n_features": n_features, "sparse": sparse}
     found = fitted.plan(**shape, **known)
     if plot is not None:

@@ -28,7 +28,7 @@ from ..queries.kinds import Path
 from ..queries.losses import user_defined
 from ..recipes import built_in
 from ..rows import Records, read_bounds, refuse_missing
-from ..rows.declared import ColumnBounds, declared_bounds
+from ..rows.declared import ColumnBounds, declared_bounds, declared_columns
 from ..rows.margins import served
 from ..rows.records import AT_PREDICTION
 from .arguments import INSTEAD, FitArguments, unknown_arguments
@@ -174,7 +174,10 @@ class SparseLinear(ShapesMixin, StatementMixin, FitArguments, BaseEstimator):  #
         self._rows_bounds = feature_bound, row_norm
         own = carried if self.feature_bound is None and self.row_norm is None else None
         known = None if names is None else tuple(map(str, names))
-        return replace(request, feature_bound=feature_bound, row_norm=row_norm, carried=own, names=known)
+        rate = declared_columns(self.feature_bound, own).base_rate
+        return replace(
+            request, feature_bound=feature_bound, row_norm=row_norm, carried=own, names=known, base_rate=rate
+        )
 
     def plain_bounds(self) -> dict[str, Any]:
         """Bounds of a fitted model as numbers, where they were given by name, by an object, or by the rows."""
@@ -196,7 +199,9 @@ class SparseLinear(ShapesMixin, StatementMixin, FitArguments, BaseEstimator):  #
         """
         known = {"classes": self.classes_} if "classes_" in vars(self) else {}
         made: SparseLinear = type(self)(**{**self.get_params(deep=False), **self.plain_bounds(), **known})
-        return replace(made.request(), basis=self.basis_)
+        dictionary = vars(self).get("dictionary_")
+        rate = None if dictionary is None else dictionary.output_bounds().base_rate
+        return replace(made.request(), basis=self.basis_, base_rate=rate)
 
     def fit(self, X: object, y: object = None, **unsupported: object) -> Self:
         """Fit on private rows. Arguments are checked and the plan is priced before a row is used.

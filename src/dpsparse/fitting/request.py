@@ -22,7 +22,7 @@ from ..ledger import Ledger, check_ledger
 from ..oracles import Resume
 from ..queries.losses import Logistic, Loss, Squared, named_loss, proven, target_of
 from ..rows.bounds import read_bounds, read_center, read_target_bound
-from ..rows.declared import ColumnBounds
+from ..rows.declared import ColumnBounds, declared_columns
 from ..rows.records import CHOICES
 from ..rows.shapes import Basis
 from .shapes import Groups, read_groups, read_shapes
@@ -185,7 +185,8 @@ class FitRequest:
     per feature (bounds, centre, start) is read by `facts`, which knows how many there are. `names`
     and `carried` are names and bounds that came with the rows; `basis` and `members` are what
     `with_shapes` makes of them: the map of a record, and the group of each of its columns; `sparsity` is
-    then that of these columns.
+    then that of these columns. `base_rate` is the share of the rarer class, where a dictionary behind the
+    rows declares it: it has a part in what is expected of a fit, and none in the fit.
     `largest_weight` and `offset_range` are the bounds of what this fit was given (`read_terms`); None
     where records have no weight or no offset, whatever is declared.
     """
@@ -237,6 +238,7 @@ class FitRequest:
     class_shares: object = None
     largest_weight: float | None = None
     offset_range: tuple[float, float] | None = None
+    base_rate: float | None = None
 
     @classmethod
     def read(cls, arguments: Mapping[str, Any], *, classifies: bool) -> Self:
@@ -267,6 +269,7 @@ class FitRequest:
             unit=unit_name(given["unit"]),
             shapes=read_shapes(given["shapes"]),
             groups=read_groups(given["groups"]),
+            base_rate=declared_columns(given["feature_bound"]).base_rate,
         )
         if recipe.private:
             request.budget_for(None)  # refuses what makes no sense

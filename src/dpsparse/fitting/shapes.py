@@ -21,7 +21,7 @@ from ..core import Budget, checks
 from ..core.facts import Vector
 from ..ops import entries_of_groups, groups_of, largest_groups
 from ..rows.bounds import read_bounds
-from ..rows.declared import Bounded, ColumnBounds
+from ..rows.declared import ColumnBounds, declared_columns
 from ..rows.shapes import ASKED, Basis, Curve, NumberColumn
 from ..rows.shapes import SHAPES as KINDS
 
@@ -57,7 +57,7 @@ def with_shapes(request: FitRequest, shape: Shape) -> tuple[FitRequest, Shape]:
     Bounds become those of the terms. `sparsity` counts groups: recipes get as many terms as these have on
     average, of which they make groups again (`ops.groups_of`), and `keep_groups` counts them afterwards.
     """
-    declared = _declared(request)
+    declared = declared_columns(request.feature_bound, request.carried)
     basis = request.basis if request.basis is not None else _basis(request, shape, declared)
     members = _groups(request, shape.n_features, basis, declared)
     if members is not None and request.sparsity is not None:
@@ -79,15 +79,6 @@ def refuse_shapes(request: FitRequest) -> None:
         )
     if request.members is not None:
         raise ValueError("sites and devices select single columns: leave groups=None, and group out of dictionaries.")
-
-
-def _declared(request: FitRequest) -> ColumnBounds:
-    """What a dictionary behind the rows declares; nothing without one."""
-    if request.carried is not None:
-        return request.carried
-    given = request.feature_bound
-    known = given.output_bounds() if isinstance(given, Bounded) else None
-    return ColumnBounds(np.zeros(0), np.zeros(0), 0.0) if known is None else known
 
 
 # ------------------------------------------------------------------------------------------------ curves

@@ -24,7 +24,8 @@ class ColumnBounds:
     """Public bounds of encoded rows: column j lies in ``[lower[j], upper[j]]``, and a row within l2 norm `row_norm`.
 
     `numbers` are the columns that hold numbers, where a dictionary declares them; all others are
-    indicators then. Columns of one of the `groups` are kept and dropped together.
+    indicators then. Columns of one of the `groups` are kept and dropped together. `base_rate` is the
+    share of the rarer class, where the same dictionary declares it of its target: for plans alone.
     """
 
     lower: Vector
@@ -32,6 +33,7 @@ class ColumnBounds:
     row_norm: float
     numbers: tuple[NumberColumn, ...] = ()
     groups: tuple[tuple[int, ...], ...] = ()
+    base_rate: float | None = None
 
     @classmethod
     def beside(cls, parts: Sequence[ColumnBounds]) -> Self:
@@ -47,6 +49,7 @@ class ColumnBounds:
                 for part, first in zip(parts, firsts, strict=False)
                 for group in part.groups
             ),
+            next((part.base_rate for part in parts if part.base_rate is not None), None),
         )
 
     def output_bounds(self) -> ColumnBounds:
@@ -84,6 +87,12 @@ def bounds_by_name(bounds: Mapping[str, Any], names: Sequence[str]) -> tuple[Vec
     for j, name in enumerate(known):
         lower[j], upper[j] = _ends(bounds[name], name)
     return lower, upper
+
+
+def declared_columns(feature_bound: object, carried: ColumnBounds | None = None) -> ColumnBounds:
+    """What a dictionary behind the rows declares, which they carry or which was given; nothing without one."""
+    known = feature_bound.output_bounds() if carried is None and isinstance(feature_bound, Bounded) else carried
+    return ColumnBounds(np.zeros(0), np.zeros(0), 0.0) if known is None else known
 
 
 def declared_bounds(

@@ -221,7 +221,7 @@ def bounds_after(step: object, before: Bounds | None, n_features: int | None) ->
         known = step.output_bounds()
         if known is None:
             return None
-        described = known if known.numbers or known.groups else None
+        described = known if known.numbers or known.groups or known.base_rate is not None else None
         return Bounds(known.lower, known.upper, known.row_norm, described)
     if isinstance(step, RowStep):
         return None if n_features is None else step.bounds_after(before, n_features)
@@ -294,9 +294,11 @@ class Bounds:
 
     @property
     def plain(self) -> bool:
-        """Whether a dictionary says nothing but bounds: no curve and no group."""
+        """Whether a dictionary says nothing but bounds: no curve, no group, and no share of a class."""
         known = self.declared
-        return known is None or not (known.groups or any(one.shape not in (None, "line") for one in known.numbers))
+        if known is None or known.base_rate is not None:
+            return known is None
+        return not (known.groups or any(one.shape not in (None, "line") for one in known.numbers))
 
     def output_bounds(self) -> ColumnBounds | None:
         """What a dictionary says about the columns; None without a dictionary."""

@@ -134,6 +134,8 @@ class Codes:
         sizes = [len(code.levels) for code in self.codes]
         self.starts = tuple(int(start) for start in np.concatenate([[0], np.cumsum(sizes)[:-1]]))
         self.width = int(sum(sizes))
+        rate = None if dictionary.target is None else dictionary.target.base_rate
+        self.base_rate = rate if isinstance(rate, float) else None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -173,12 +175,12 @@ class Codes:
         return (np.concatenate(rows), np.concatenate(columns), np.concatenate(values)), unread
 
     def output_bounds(self) -> ColumnBounds:
-        """Bounds of the output columns and of the norm of a row."""
+        """Bounds of the output columns and of the norm of a row, and what else is declared about them."""
         pairs = [code.bounds for code in self.codes]
         lower = np.array([value for low, _ in pairs for value in low])
         upper = np.array([value for _, high in pairs for value in high])
         norm = math.sqrt(math.fsum(code.square for code in self.codes))
-        return ColumnBounds(lower, upper, norm, self.numbers, self.groups)
+        return ColumnBounds(lower, upper, norm, self.numbers, self.groups, self.base_rate)
 
     @property
     def numbers(self) -> tuple[NumberColumn, ...]:

@@ -95,7 +95,7 @@ class Column:
         Features of the same group are kept and dropped together, and count once in `sparsity`.
     base_rate : float or None
         Of a target with two classes: the publicly known share of the rarer one, such as a published
-        prevalence. Plans use it; fits do not.
+        prevalence. What is expected of a fit depends on it; the fit does not.
 
     Examples
     --------

@@ -19,7 +19,7 @@ from ...fitting import FitPlan, Shape
 from ...fitting.prepare import per_model, resolve
 from ...recipes import DualAveraging, SelectPolish, Tables
 from .assumptions import Assumptions, coefficients, counts, uniform_scale
-from .formulas import Case, beyond_hope, both_odds, calibration, intercept_noise, part
+from .formulas import Case, beyond_hope, both_odds, calibration, constant_miss, intercept_noise, part
 
 #: Where answers are looked for.
 MOST_ROWS = 10**9
@@ -91,8 +91,13 @@ class Forecast:
 
     @classmethod
     def of(cls, prepared: FitPlan, shape: Shape, assumed: Assumptions = Assumptions()) -> Forecast:  # noqa: B008
-        """The outlook of what was prepared for data of this shape."""
+        """The outlook of what was prepared for data of this shape.
+
+        A dictionary's share of the rarer class is taken for granted where no other was given.
+        """
         model = prepared if prepared.inference is None else prepared.inference.first
+        if assumed.base_rate is None and model.facts.target.classes and shape.models == 1:
+            assumed = replace(assumed, base_rate=model.request.base_rate)
         made = replace(shape, n_rows=model.facts.n_rows, n_features=model.facts.n_features)
         return cls(prepared=model, shape=made, assumed=assumed)
 
@@ -248,7 +253,10 @@ class Forecast:
             odds, more = (excess, intercept_noise(case)) if what == "excess" else (squares, 0.0)
             value = part(odds, spread, level, signal)
             # the square of a normal number has a spread of its own
-            parts.append(value + sure * max(0.0, 1 - value) + more * 2 * float(gammaincinv(0.5, level)))
+            value += sure * max(0.0, 1 - value) + more * 2 * float(gammaincinv(0.5, level))
+            if what == "excess" and case.constant_only and not case.classes:
+                value = max(value, 1 + constant_miss(case, level) / signal)
+            parts.append(value)
         return parts
 
     # ---------------------------------------------------------------------------------------------- verdict

@@ -31,8 +31,9 @@ from importlib import resources
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
-from ...algorithms.constants import PLANNER
+from ...algorithms.constants import ENGINE, PLANNER
 from ...core.facts import Vector
 
 #: Which parts of the calibration population `spread` stands for, and at which log-odds it is stored.
@@ -129,6 +130,27 @@ def intercept_noise(case: Case) -> float:
     if case.algorithm != "select_polish" or case.classes or not case.free:
         return 0.0
     return PLANNER.intercept_noise / (case.n_rows**2 * case.rho)
+
+
+def constant_miss(case: Case, level: float) -> float:
+    r"""By how much a released constant alone errs at a level of the population, over the variance of the target.
+
+    The exponential mechanism at :math:`N = n\mu` returns a point x of the grid with odds
+    :math:`e^{-N|F(x)-1/2|}`, where F is the distribution of the targets, and
+    :math:`a = N^2/(N^2+h^2)` of it is believed. The miss is :math:`(ax-c)^2/\sigma^2` for targets of mean c and
+    standard deviation :math:`\sigma`: what noise moves, and what shrinking leaves of a centre that was
+    declared elsewhere. In units of the bound, targets are normal with :math:`\sigma` a third, and c is
+    uniform up to `off_centre`.
+    """
+    n = case.n_rows * case.mu
+    means = np.linspace(-1, 1, 41)[:, None] * PLANNER.off_centre
+    points = np.linspace(-1, 1, ENGINE.whole.thin_median_points)[None, :]
+    odds = np.exp(-n * np.abs(ndtr(3 * (points - means)) - 0.5))
+    odds /= odds.sum(axis=1, keepdims=True)
+    misses = np.square(3 * (n**2 / (n**2 + ENGINE.median_doubt**2) * points - means))
+    order = np.argsort(misses, axis=None)
+    below = np.cumsum(odds.ravel()[order]) / means.size
+    return float(misses.ravel()[order[np.searchsorted(below, min(level, below[-1]))]])
 
 
 def beyond_hope(case: Case) -> float:
