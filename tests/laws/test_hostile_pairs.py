@@ -21,13 +21,14 @@ from scipy.spatial.distance import pdist
 
 from builders import checked
 from dpsparse.core import Adjacency
-from dpsparse.core.facts import Facts
+from dpsparse.core.facts import Facts, Projection
 from dpsparse.losses import Huber, Logistic, Poisson, Squared
 from dpsparse.queries import choices
 from dpsparse.queries import gradient as gradient_module
+from dpsparse.queries.kinds import ColumnMeans, Gram, GroupEnergies, Hessian, ProjectedGradient, ProjectedModel
 from dpsparse.queries.rules import CHOICES, SUMS, measure
 from dpsparse.rows.hosts import MemoryHost
-from dpsparse.rows.kernels import choice, plain
+from dpsparse.rows.kernels import choice, plain, products
 from dpsparse.rows.row_terms import RowTerms
 from dpsparse.rows.units import read_units
 from questions import FACTS, FRAMES, MODEL, QUESTIONS, SUPPORT, D, W
@@ -53,6 +54,26 @@ KINDS: dict[str, Facts] = {
 FORMS = {"dense": np.asarray, "sparse": sp.csr_matrix}
 LOSSES = {"squared": Squared(), "huber": Huber(0.5), "logistic": Logistic(), "poisson": Poisson()}
 KERNELS = ("plain", "compiled")
+#: Queries on every feature in their order, whose rows kernels make from the centre.
+CENTRE = np.linspace(-3, 3, D)
+MOVED = ProjectedModel(Projection(support=np.arange(D), centre=CENTRE / 10, length=0.7, constant=0.3), W, 0.2)
+TURNED = ProjectedModel(
+    Projection(support=np.arange(D), centre=CENTRE, matrix=np.random.default_rng(4).normal(size=(D, D + 1))),
+    np.linspace(-0.1, 0.1, D + 1),
+    0.2,
+)
+ON_EVERY_FEATURE: dict[str, Any] = {
+    "means": ColumnMeans(np.arange(D)),
+    "means of short rows": ColumnMeans(np.arange(D), 0.4, CENTRE),
+    "gram": Gram(np.arange(D), np.zeros(D), 0.6),
+    "gram from afar": Gram(np.arange(D), CENTRE, 1e-9),
+    "energies of every feature": GroupEnergies(np.arange(D), D),
+    "energies of all": GroupEnergies(np.zeros(D, dtype=int), 1),
+    "gradient, moved": ProjectedGradient(MOVED, 0.4),
+    "gradient, turned": ProjectedGradient(TURNED, 0.4),
+    "hessian, moved": Hessian(MOVED, 0.6, 0.9),
+    "hessian, turned": Hessian(TURNED, 0.6, 0.9),
+}
 
 
 @dataclass(frozen=True)
@@ -124,9 +145,9 @@ def added(question: Any, host: MemoryHost, loss: Any) -> np.ndarray:
     return np.sum([rule.part(question, spec, s, loss, *([None] if rule.sampled else [])) for s in host.shards], axis=0)
 
 
-def asked(facts: Facts) -> Iterator[tuple[str, Any]]:
+def asked(facts: Facts, questions: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Queries that these rows may be asked."""
-    for name, question in QUESTIONS.items():
+    for name, question in questions.items():
         kind = type(question)
         rule = CHOICES[kind] if kind in CHOICES else SUMS[kind]
         counted = {"Unread": facts.counts_unread, "ClippedShare": facts.counts_clipped}.get(kind.__name__, True)
@@ -163,7 +184,12 @@ def ratios(question: Any, each: np.ndarray, host: MemoryHost, rng: np.random.Gen
 
 
 def compared(
-    kinds: list[str], kernels: tuple[str, ...], seed: int, records: int, names: list[str] | None = None
+    kinds: list[str],
+    kernels: tuple[str, ...],
+    seed: int,
+    records: int,
+    names: list[str] | None = None,
+    questions: dict[str, Any] = QUESTIONS,
 ) -> tuple[int, dict[str, float], list[str]]:
     """All pairs of a pool in every world: how many, the largest ratio of each query, and sums that are not of their parts."""
     pairs, largest, torn = 0, defaultdict[str, float](float), list[str]()
@@ -176,7 +202,7 @@ def compared(
                 hosts, whole = [hosted([r], facts, form, loss) for r in made], hosted(made, facts, form, loss)
                 for kernel in kernels:
                     _use(kernel)
-                    for name, question in asked(facts):
+                    for name, question in asked(facts, questions):
                         if names is not None and name not in names:
                             continue
                         each = np.array([added(question, h, loss) for h in hosts])
@@ -212,6 +238,17 @@ def test_no_pair_of_hostile_records_moves_an_answer_beyond_its_sensitivity(kind)
     assert torn == []
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_nor_one_on_every_feature(kind, kernel):
+    if kernel == "compiled":
+        pytest.importorskip("numba")
+    pairs, largest, torn = compared([kind], (kernel,), seed=3, records=12, questions=ON_EVERY_FEATURE)
+    assert pairs > 4_000
+    assert max(largest.values()) <= 1 + ROUNDING, largest
+    assert torn == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("kind", KINDS)
@@ -238,3 +275,14 @@ def test_control_a_record_that_moves_the_others_is_noticed(monkeypatch):
     part = rule.part
     monkeypatch.setitem(SUMS, type(QUESTIONS["count"]), type(rule)(**{**vars(rule), "part": lambda *a: part(*a) ** 2}))
     assert compared(["plain"], ("plain",), seed=1, records=12, names=["count"])[2] != []
+
+
+def test_control_a_kernel_that_clips_rows_to_twice_their_norm_is_noticed(monkeypatch):
+    ordinary = products.whole_rows
+    monkeypatch.setattr(
+        products,
+        "whole_rows",
+        lambda block, lattice, which, centre, norm, *steps: ordinary(block, lattice, which, centre, 2 * norm, *steps),
+    )
+    _, largest, _ = compared(["plain"], ("plain",), seed=1, records=12, names=["gram"], questions=ON_EVERY_FEATURE)
+    assert largest["gram"] > 1.5

@@ -11,8 +11,9 @@ import scipy.sparse as sp
 from builders import Rows, prepared_for
 from dpsparse import SparseClassifier, SparseRegressor, load
 from dpsparse.algorithms.transfer import Auxiliary, student
+from dpsparse.core import PrivacyLeakError
 from dpsparse.oracles import ExactOracle
-from dpsparse.recipes import DPSLKT
+from dpsparse.recipes import DPSLKT, get
 
 
 def easy(n=2000, d=30, task="regression", seed=0):
@@ -105,6 +106,16 @@ def test_a_public_matrix_is_used_and_named_among_the_assumptions(kind):
     assert list(model.support_) == [2, 11, 23]
     assert any("(400, 30) is public" in a for a in model.statement_.assumptions)
     assert not any("is public" in a for a in estimator(DPSLKT()).fit(X, y).statement_.assumptions)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_the_private_rows_are_not_taken_for_public_ones(kind):
+    X, y, _ = easy(200)
+    X = kind(X)
+    for auxiliary in (X, X[:50]) if kind is np.asarray else (X,):
+        for recipe in (DPSLKT(release="labels", auxiliary=auxiliary), get("dpsl_kt@paper")(auxiliary=auxiliary)):
+            with pytest.raises(PrivacyLeakError, match=r"brings rows: .*auxiliary.* holds X itself"):
+                estimator(recipe).fit(X, y)
 
 
 def test_drawn_rows_come_from_a_public_seed_and_keep_their_bound():

@@ -9,7 +9,8 @@ import dpsparse
 from dpsparse import SparseClassifier, SparseRegressor, recipes
 from dpsparse.core import Budget
 from dpsparse.core.facts import Facts, Target
-from dpsparse.recipes.printed import constants_of
+from dpsparse.oracles import GuardedOracle
+from dpsparse.recipes.printed import AsPrinted, as_printed, constants_of
 
 THEORY = [name for name, kind in recipes.REGISTRY.items() if hasattr(kind, "from_theory")]
 FACTS = Facts(
@@ -100,3 +101,33 @@ def test_a_recipe_without_a_theorem_has_no_printed_form():
 @pytest.mark.parametrize("name", THEORY)
 def test_every_constant_of_a_theorem_is_known(name):
     assert "n_rows" in constants_of(recipes.get(name))
+
+
+def test_a_recipe_of_ones_own_that_derives_from_a_printed_one_gets_a_guarded_oracle():
+    given = []
+
+    class Own(as_printed(recipes.DPIGHT)):
+        def resolve(self, facts, budget):
+            return self, ""
+
+        def solver(self, facts, budget):
+            loop = super().resolve(facts, budget)[0].solver(facts, budget)
+
+            class Loop:
+                def plan(self, facts, budget):
+                    return loop.plan(facts, budget)
+
+                def run(self, oracle, path=None):
+                    given.append(type(oracle))
+                    return loop.run(oracle, path)
+
+            return Loop()
+
+    assert recipes.built_in(as_printed(recipes.DPIGHT)())
+    assert not recipes.built_in(Own())
+    assert not recipes.built_in(type("Bare", (AsPrinted,), {"of": recipes.DPIGHT})())
+    model = SparseRegressor(recipe=Own(), epsilon=2.0, delta=1e-6, sparsity=3, feature_bound=1.0, target_bound=3.0)
+    model.fit(X, Y)
+    assert given
+    assert set(given) == {GuardedOracle}
+    assert any("is not one of dpsparse" in said for said in model.statement_.assumptions)

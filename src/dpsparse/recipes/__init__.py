@@ -78,7 +78,9 @@ def built_in(recipe: Recipe) -> bool:
     >>> built_in(DPIGHT())
     True
     """
-    kind = recipe.of if isinstance(recipe, AsPrinted) else type(recipe)
+    kind = type(recipe)
+    if issubclass(kind, AsPrinted) and hasattr(kind.of, "from_theory") and kind is as_printed(kind.of):
+        kind = kind.of
     return kind in OWN or kind is Auto
 
 
