@@ -145,6 +145,48 @@ def test_a_frame_of_one_array_is_read_where_it_is():
         assert some.names == source.names
 
 
+@pytest.mark.parametrize(
+    "kind", ["runs", "many runs", "one run of two arrays", "long floats", "booleans", "no columns"]
+)
+def test_columns_of_several_types_are_read_as_each_alone_would_be(kind, monkeypatch):
+    monkeypatch.setattr("dpsparse.rows.records.CACHED_ENTRIES", 16)
+    monkeypatch.setattr("dpsparse.rows.records.CACHED_COLUMNS", 2)
+    rng = np.random.default_rng(0)
+    wide = pd.DataFrame(rng.normal(size=(9, 5)).astype(np.float32))
+    frame = {
+        "runs": pd.concat([wide, wide.astype(np.int8), wide > 0, wide.astype(float)], axis=1),
+        "many runs": pd.DataFrame({j: rng.normal(size=9).astype((np.float32, np.int64)[j % 2]) for j in range(130)}),
+        "one run of two arrays": pd.concat([wide, wide + 1], axis=1),
+        "long floats": wide.astype(np.longdouble).assign(last=np.longdouble(10) ** 400),
+        "booleans": pd.DataFrame({j: rng.normal(size=9) > 0 for j in range(3)}),
+        "no columns": wide.iloc[:, :0],
+    }[kind]
+    expected = np.empty(frame.shape)
+    for j in range(frame.shape[1]):
+        expected[:, j] = cell_numbers(frame.iloc[:, j])
+    source, targets = Records(frame), np.zeros(9)
+    np.testing.assert_array_equal(source.rows(2, 7), expected[2:7])
+    np.testing.assert_array_equal(np.vstack([found[0] for found in source.records(targets)]).astype(float), expected)
+    np.testing.assert_array_equal(np.vstack([found[0] for found in source.records(targets, 1, 8)]), expected[1:8])
+    assert all(found[0].dtype.itemsize <= 8 for found in source.records(targets))
+    assert has_missing(source, targets) is bool(not np.isfinite(expected).all())
+
+
+def test_a_frame_of_polars_that_is_too_large_to_copy_is_read_in_parts(monkeypatch):
+    pl = pytest.importorskip("polars")
+    frame = pl.DataFrame({"a": [1, None, 3], "b": [0.5, 1.5, 2.5]})
+    whole = Records(frame)
+    monkeypatch.setattr("dpsparse.rows.records.COPIED_ENTRIES", 5)
+    parts, targets = Records(frame), np.zeros(3)
+    for first, last in ((0, 3), (1, 2), (2, 3)):
+        np.testing.assert_array_equal(whole.rows(first, last), parts.rows(first, last))
+        found = [np.vstack([r[0] for r in source.records(targets, first, last)]) for source in (whole, parts)]
+        np.testing.assert_array_equal(*found)
+    assert has_missing(whole, targets)
+    assert has_missing(parts, targets)
+    assert not has_missing(Records(frame[2:]), targets)
+
+
 def test_numbers_of_polars_are_read_together_and_what_is_missing_is_found():
     pl = pytest.importorskip("polars")
     columns = {"a": [1.5, None, 3.0], "b": [2**53 + 1, 2, 3], "c": [1, 2, None], "d": [True, None, False]}

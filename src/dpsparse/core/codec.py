@@ -121,9 +121,14 @@ def _fields(kind: type) -> tuple[_Form, dict[str, tuple[Field[Any], Any]]]:
 
 # ------------------------------------------------------------------------------------------------ writing
 
+#: Types whose values are those of JSON.
+PLAIN = frozenset({str, int, bool, type(None)})
+
 
 def write(value: object) -> Any:
     """JSON types; numbers that are not finite have none outside of fields that say `Infinite`."""
+    if type(value) in PLAIN or (type(value) is float and math.isfinite(value)):
+        return value
     if isinstance(value, Document):
         return value.to_json()
     if is_dataclass(value) and not isinstance(value, type):

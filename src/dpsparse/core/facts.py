@@ -184,9 +184,12 @@ class Projection:
         """Whether another frame maps every row to the same coordinates."""
         if self is other:
             return True
-        alike = (self.length, self.constant) == (other.length, other.constant)
+        return (self.length, self.constant) == (other.length, other.constant) and self.turns_as(other)
+
+    def turns_as(self, other: Projection) -> bool:
+        """Whether another frame has the same support, centre and matrix: all but the length and the constant."""
         pairs = ((self.support, other.support), (self.centre, other.centre), (self.matrix, other.matrix))
-        return alike and all(np.array_equal(a, b) for a, b in pairs)  # type: ignore[arg-type]
+        return all(a is b or np.array_equal(a, b) for a, b in pairs)  # type: ignore[arg-type]
 
     def features(self, w: Vector) -> Vector:
         """Coefficients of the features of the support that coefficients of the coordinates come to."""

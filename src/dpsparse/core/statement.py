@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike
@@ -94,9 +95,6 @@ class AskSummary:
 
 def ask_summaries(answers: Iterable[Receipt]) -> tuple[AskSummary, ...]:
     """Group equal answers, in the order of their first appearance."""
-    counted: dict[Receipt, int] = {}
-    for answer in answers:
-        counted[answer] = counted.get(answer, 0) + 1
     return tuple(
         AskSummary(
             name=a.ask,
@@ -111,7 +109,7 @@ def ask_summaries(answers: Iterable[Receipt]) -> tuple[AskSummary, ...]:
             offset=a.offset,
             part=a.part,
         )
-        for a, k in counted.items()
+        for a, k in Counter(answers).items()
     )
 
 

@@ -23,6 +23,9 @@ from ..queries.minimisers import finished_name, split
 #: Relative error of a strength that is computed back from sensitivity and scale: two roundings of a float.
 ROUNDING = 1e-15
 
+#: What answers must agree in to be compared: the name of the ask, the noise, draws, the part of the rows, the offset.
+Kind = tuple[str, Noise, int, float, float]
+
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
@@ -49,7 +52,8 @@ class Drawn:
 
     def checked(self) -> list[Receipt]:
         """The receipts, with the part of the rows; refused where they are not those that were paid."""
-        planned, drawn = _strengths(self._planned()), _strengths(self.receipts)
+        drawn = _strengths((_kind(r), r.sensitivity / r.scale if r.scale else math.inf) for r in self.receipts)
+        planned = _strengths(self._planned())
         for kind in dict.fromkeys((*planned, *drawn)):
             paid, found = planned[kind], drawn[kind]
             fewer = len(found) < len(paid) and not (self.ended or isinstance(self.paid, Plan))
@@ -63,26 +67,25 @@ class Drawn:
                     f"an answer to ask {kind[0]!r} was drawn with less noise than was paid for. "
                     "No statement is made; the payment counts."
                 )
-        return [replace(receipt, part=self.part) for receipt in self.receipts]
+        return [r if r.part == self.part else replace(r, part=self.part) for r in self.receipts]
 
-    def _planned(self) -> Iterator[Receipt]:
-        """A receipt of each turn that was paid; its sensitivity is that of noise of scale 1."""
+    def _planned(self) -> Iterator[tuple[Kind, float]]:
+        """The kind of each turn that was paid, and its strength."""
         paid = self.paid
         for branch in (None, *self.choices):
             paid = paid if branch is None else paid.branch(branch)
             if isinstance(paid, Plan):
-                yield from (
-                    Receipt(a.name, Noise.NONE, a.draws, a.rate, 0, 0) for a in paid.asks for _ in range(a.times)
-                )
+                for ask in paid.asks:
+                    yield from [((ask.name, Noise.NONE, ask.draws, ask.rate, 0.0), math.inf)] * ask.times
                 continue
             for ask in paid.plan.asks:
-                rate = ask.rate
+                kind = ask.name, ask.noise, ask.draws, ask.rate, ask.offset
                 for turn in range(ask.times):
                     strength = paid.cost(ask.name, turn).strength
                     if ask.noise is Noise.OBJECTIVE:
                         strength, finished = split(strength)
-                        yield Receipt(finished_name(ask.name), Noise.GAUSSIAN, 1, 1.0, finished, 1.0)
-                    yield Receipt(ask.name, ask.noise, ask.draws, rate, strength, 1.0, ask.offset)
+                        yield (finished_name(ask.name), Noise.GAUSSIAN, 1, 1.0, 0.0), finished
+                    yield kind, strength
 
 
 def summaries_of(drawn: Iterable[Drawn]) -> tuple[AskSummary, ...]:
@@ -90,9 +93,16 @@ def summaries_of(drawn: Iterable[Drawn]) -> tuple[AskSummary, ...]:
     return ask_summaries(receipt for one in drawn for receipt in one.checked())
 
 
-def _strengths(receipts: Iterable[Receipt]) -> defaultdict[tuple[object, ...], list[float]]:
-    """Sensitivity over scale of each answer, from the least noise on, by all else that a receipt says."""
-    found: defaultdict[tuple[object, ...], list[float]] = defaultdict(list)
-    for r in receipts:
-        found[r.ask, r.noise, r.draws, r.rate, r.offset].append(r.sensitivity / r.scale if r.scale else math.inf)
-    return defaultdict(list, {kind: sorted(strengths, reverse=True) for kind, strengths in found.items()})
+def _kind(receipt: Receipt) -> Kind:
+    """All that a receipt says beside its strength and the part of the rows."""
+    return receipt.ask, receipt.noise, receipt.draws, receipt.rate, receipt.offset
+
+
+def _strengths(answers: Iterable[tuple[Kind, float]]) -> defaultdict[Kind, list[float]]:
+    """Strengths of the answers of each kind, sensitivity over scale, from the least noise on."""
+    found: defaultdict[Kind, list[float]] = defaultdict(list)
+    for kind, strength in answers:
+        found[kind].append(strength)
+    for strengths in found.values():
+        strengths.sort(reverse=True)
+    return found

@@ -127,16 +127,16 @@ class PricedNoise:
         return absent_record(self.lattice)
 
     def _spec(self, query: Query) -> Any:
-        return self._specs.of(query, self._measured)
-
-    def _measured(self, query: Query) -> SumSpec | None:
         """How a sum is counted, or that of a selection; of a query that has been answered for a synthetic record."""
+        known = self._specs.known(query)
+        if known is not None:
+            return known[1]
         of = query.of if type(query) is Select else query
         spec = measure(of, self.lattice) if type(of) in SUMS else None
-        loss = self.loss
-        if loss is not None:
-            self._trials.of(query, lambda query: try_out(query, spec, self._absent, loss))
-        return spec
+        if self.loss is not None and self._trials.known(query) is None:
+            try_out(query, spec, self._absent, self.loss)
+            self._trials.keep(query)
+        return self._specs.keep(query, spec)
 
     @property
     def plan(self) -> Plan:

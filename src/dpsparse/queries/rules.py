@@ -124,12 +124,17 @@ class SumSpecCache:
         self._loose = loose
         self._last: dict[type, tuple[list[object], Any]] = {}
 
-    def of(self, question: Asked, measure: Callable[[Asked], Any]) -> Any:
-        """How a sum is counted, by a measure that is the same in every call."""
-        parts, last = _parts(question, self._loose), self._last.get(type(question))
-        if last is not None and len(last[0]) == len(parts) and all(map(_same, last[0], parts)):
-            return last[1]
-        found = measure(question)
+    def known(self, question: Asked) -> tuple[object, Any] | None:
+        """What is kept of a query like this one, and last its measure; None where the last of its type was another."""
+        last = self._last.get(type(question))
+        if last is None:
+            return None
+        parts = _parts(question, self._loose)
+        return last if len(last[0]) == len(parts) and all(map(_same, last[0], parts)) else None
+
+    def keep(self, question: Asked, found: Any = None) -> Any:
+        """Keep what a measure, which is the same in every call, made of a query; gives it back."""
+        parts = _parts(question, self._loose)
         self._last[type(question)] = [np.copy(v) if isinstance(v, np.ndarray) else v for v in parts], found
         return found
 

@@ -137,8 +137,8 @@ class FrameLattice:
         Length and constant choose the unit and the height, and of the whole numbers the step q alone. Rows of the
         non-private baselines are no whole numbers.
         """
-        mine = replace(self.frame, length=other.frame.length, constant=other.frame.constant)
-        return not self.lattice.exact and self.coarse == other.coarse and mine.same(other.frame)
+        alike = not self.lattice.exact and self.coarse == other.coarse
+        return alike and self.frame.turns_as(other.frame)
 
     @cached_property
     def norm(self) -> float:

@@ -44,6 +44,13 @@ POLARS_NUMBERS = frozenset(f"{kind}{bits}" for kind in ("Int", "UInt") for bits 
     "Float64",
 }
 
+#: Polars frames of at most this many entries are copied whole, which takes a third of the time of parts.
+COPIED_ENTRIES = 2**25
+#: Neighbouring columns of one type are read together, in at most about this many groups.
+MOST_RUNS = 64
+#: Columns of several types are written together for as many entries at a time as a cache holds, and as many columns.
+CACHED_ENTRIES, CACHED_COLUMNS = 2**18, 512
+
 Raw = Any  # a float array or a CSR matrix
 Found = TypeVar("Found")
 
@@ -189,6 +196,16 @@ class Records:
         return not self._mapped and self._stored is None and (self.sparse or _plain_array(self._kept))
 
     @property
+    def _frame_of_numbers(self) -> bool:
+        """Whether rows are a frame of plain numbers as they came."""
+        return self._read is _plain_frame_rows and not self._mapped
+
+    def _typed(self, start: int, stop: int) -> Raw:
+        """Some rows of a frame of numbers, in a type that holds them all as floats would."""
+        with suppress_messages():
+            return _typed_frame_rows(self._kept, start, stop)
+
+    @property
     def _mapped(self) -> bool:
         return self._scale is not None or self._basis is not None
 
@@ -261,11 +278,14 @@ class Records:
     ) -> Iterator[tuple[Raw, Vector, Bits | None, Indices | None, RowTerms | None]]:
         """Rows, their targets, and what stands beside them (`beside`), some at a time.
 
-        Rows of an array of numbers are those of the array, and no floats are made of them here.
+        Rows of an array or a frame of numbers keep their type, and no floats are made of them here.
         """
         plain = self.is_plain and not self.sparse and self._kept.dtype.itemsize <= 8
         for first, last in self._cuts(start, stop):
-            rows = self._kept[first:last] if plain else self.rows(first, last)
+            if plain:
+                rows = self._kept[first:last]
+            else:
+                rows = self._typed(first, last) if self._frame_of_numbers else self.rows(first, last)
             yield rows, targets[first:last], *self.beside(first, last)
 
     def cells(self) -> Iterator[Vector]:
@@ -276,8 +296,12 @@ class Records:
             kept = self.plain()
             parts = [kept.data] if self.sparse else (kept[i : i + 2**10] for i in range(0, kept.shape[0], 2**10))
             yield from parts
-        elif self._read is _plain_frame_rows and not self._mapped and hasattr(self._kept, "get_columns"):
-            yield from (cell_numbers(column.to_numpy()) for column in self._kept.get_columns())
+        elif self._frame_of_numbers and hasattr(self._kept, "iloc"):
+            for run in _runs(self._kept):
+                parts = (run[i : i + 2**10] for i in range(0, len(run), 2**10))
+                yield from (np.asarray(part, dtype=_common_type([run])) for part in parts)
+        elif self._frame_of_numbers:
+            yield from (self._typed(first, last) for first, last in self._cuts(0, None))
         else:
             yield from (x.data if sp.issparse(x) else x for x, _ in self.blocks(np.zeros(0)))
 
@@ -443,8 +467,16 @@ def _frame_rows(frame: Any, start: int, stop: int) -> Vector:
 
 
 def _array_of_frame(frame: Any) -> Any:
-    """The array that a pandas frame of one type shows, where it is one in memory; the frame otherwise."""
-    if not hasattr(frame, "iloc") or not _plain_frame(frame) or len(set(frame.dtypes)) != 1:
+    """The array that a pandas frame of one type shows, where it is one in memory; the frame otherwise.
+
+    Of a polars frame, whose columns stand apart, an array is made at once where it has not too many entries.
+    """
+    if not _plain_frame(frame):
+        return frame
+    if not hasattr(frame, "iloc"):
+        with suppress_messages():
+            return frame.to_numpy() if 0 < frame.shape[0] * frame.shape[1] <= COPIED_ENTRIES else frame
+    if len(set(frame.dtypes)) != 1:
         return frame
     top = frame.iloc[:1]  # a frame of several arrays would be copied whole: found out on a row of it
     return frame.to_numpy() if np.shares_memory(top.to_numpy(), top.iloc[:, 0].to_numpy()) else frame
@@ -462,9 +494,49 @@ def _plain_frame(frame: Any) -> bool:
 
 
 def _plain_frame_rows(frame: Any, start: int, stop: int) -> Vector:
-    if hasattr(frame, "iloc"):
-        return np.asarray(frame.iloc[start:stop].to_numpy(dtype=float))
-    return np.asarray(frame[start:stop].to_numpy(), dtype=float)
+    return np.asarray(_typed_frame_rows(frame, start, stop), dtype=float)
+
+
+def _typed_frame_rows(frame: Any, start: int, stop: int) -> Any:
+    """Some rows of a frame of numbers, neighbouring columns of one type together.
+
+    In the narrowest type that holds them all, or floats; groups of several are written one row after the other, as many
+    entries at a time as a cache holds.
+    """
+    if not hasattr(frame, "iloc"):
+        return frame[start:stop].to_numpy()
+    runs = _runs(frame.iloc[start:stop])
+    kind = _common_type(runs)
+    if len(runs) == 1:
+        return np.asarray(runs[0], dtype=kind)
+    out = np.empty((stop - start, frame.shape[1]), dtype=kind)
+    count = max(1, CACHED_ENTRIES // max(1, out.shape[1]))
+    for first in range(0, len(out), count):
+        some, at = out[first : first + count], 0
+        for run in runs:
+            for column in range(0, run.shape[1], CACHED_COLUMNS):
+                part = run[first : first + count, column : column + CACHED_COLUMNS]
+                some[:, at : at + part.shape[1]] = part
+                at += part.shape[1]
+    return out
+
+
+def _runs(frame: Any) -> list[NDArray[Any]]:
+    """The columns of a pandas frame of numbers as arrays: neighbours of one type in one, which is a view where it can.
+
+    Where types change too often all columns are in one, as floats.
+    """
+    kinds = frame.dtypes.to_numpy()
+    edges = [0, *(np.flatnonzero(kinds[1:] != kinds[:-1]) + 1), kinds.size]
+    if kinds.size == 0 or len(edges) > MOST_RUNS:
+        return [frame.to_numpy(dtype=float)]
+    return [frame.iloc[:, first:last].to_numpy() for first, last in pairwise(edges)]
+
+
+def _common_type(runs: Sequence[NDArray[Any]]) -> np.dtype[Any]:
+    """The narrowest type that holds the numbers of all arrays, of at most eight bytes: longer floats become floats."""
+    found = np.result_type(*(run.dtype for run in runs))
+    return found if found.itemsize <= 8 else np.dtype(float)
 
 
 def _column(frame: Any, j: int) -> Any:
