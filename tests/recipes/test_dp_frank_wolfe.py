@@ -137,3 +137,15 @@ def test_texts_get_a_vertex_for_every_few_rows_and_a_low_intercept():
     height = many.facts.intercept
     assert height * made(10**7, epsilon=8.0).solver.radius == pytest.approx(6.4)  # typical margins of classes are 1
     assert made(20000, task="regression", epsilon=1.0).facts.intercept > 5 * height
+
+
+def test_the_ball_of_classes_of_texts_grows_with_the_vertices_and_numbers_keep_theirs():
+    def made(task="classification", **options):
+        options = {"feature_bound": None, "row_norm": 1.0, "epsilon": 1.0, **options}
+        return prepared_for(estimator(task, **options), 20000, 5000, sparse=True, models=1).solver
+
+    few, many = made(recipe=DPFrankWolfe(steps=100)), made(recipe=DPFrankWolfe(steps=400))
+    assert few.radius == pytest.approx(4.0 * 10 * 5)  # unit rows: a coefficient of 5 for a typical margin of 1
+    assert many.radius == pytest.approx(2 * few.radius)
+    numbers = made("regression", recipe=DPFrankWolfe(steps=100), sparsity=9)
+    assert numbers.radius == pytest.approx(0.87 * 4 / 3 * 3 * 5)
