@@ -51,15 +51,17 @@ class Queries:
         """The point of a grid at which about this part of the rows' values is reached."""
         return float(points[int(self.oracle.answer(Quantile(of, model, part, points), ask)[0])])
 
-    def log_odds(self) -> tuple[float, float]:
-        """The log-odds of the class share, and the noise in that share.
+    def log_odds(self) -> tuple[float, float, float]:
+        """The log-odds of the class share to start from; as far as noise tells; and the noise in that share.
 
         With no margin a slope is 1/2 less the class. The share is shrunk to one half as far as its
-        distance from there may be noise, and clipped to what this noise can distinguish from 0 and 1.
+        distance from there may be noise, and clipped to what this noise can distinguish from 0 and 1:
+        a path starts where some of the curvature of its loss is left, which no model needs.
         """
         mean, noise = self.noisy(ResidualMean(EMPTY, 0.5), "start")
-        share = shrunken_share(0.5 - float(mean[0]), noise)
-        return math.log(share / (1 - share)), noise
+        found = [shrunken_share(0.5 - float(mean[0]), noise, least) for least in (ENGINE.least_share, 0.0)]
+        first, told = (math.log(share / (1 - share)) for share in found)
+        return first, told, noise
 
     def log_shares(self) -> Vector:
         """The logarithms of the shares of many classes, less their mean.
@@ -169,10 +171,10 @@ def class_clip(kappa: float, most: float) -> float:
     return min(most, TABLES.class_clip * max(1.0, growth))
 
 
-def shrunken_share(share: float, noise: float) -> float:
-    """A noisy class share, shrunk to one half by its noise, at least twice that noise away from 0 and 1."""
+def shrunken_share(share: float, noise: float, floor: float) -> float:
+    """A noisy class share, shrunk to one half by its noise, at least twice that noise and a floor from 0 and 1."""
     away = share - 0.5
-    least = min(0.5, max(ENGINE.least_share, 2 * noise))
+    least = min(0.5, max(floor, 2 * noise, 1e-12))
     found = 0.5 + away * max(0.0, 1 - (noise / max(abs(away), 1e-12)) ** 2)
     return min(1 - least, max(least, found))
 

@@ -234,7 +234,7 @@ class _Run:
     def _start(self) -> None:
         """Ask for the constant: the log-odds of the classes, or the median of numbers."""
         if self.schedule.classes:
-            self.b, noise = self.queries.log_odds()
+            self.b, _, noise = self.queries.log_odds()
             p = 1 / (1 + math.exp(-self.b))
             self.residual, self.doubt = max(p, 1 - p), noise**2
         else:

@@ -40,12 +40,13 @@ class Descent:
         queries: Queries,
         schedule: TableSchedule,
         frame: Projection,
-        start: float,
+        start: tuple[float, float],
         path: Path | None,
         square: float = 0.0,
         elsewhere: float = 1.0,
     ) -> None:
-        self.queries, self.schedule, self.frame, self.start, self.path = queries, schedule, frame, start, path
+        self.queries, self.schedule, self.frame, self.path = queries, schedule, frame, path
+        self.start, self.home = start  # constants: where the path starts, and that of a model without a score
         self.facts, self.square = queries.facts, square  # mean square of a whitened coordinate
         self.elsewhere = elsewhere  # part of the rows that do not lie at about one place
         self.w, self.dual = np.zeros(frame.size), np.zeros(frame.size)

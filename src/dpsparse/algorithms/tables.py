@@ -117,20 +117,25 @@ class TableDescent:
 # ------------------------------------------------------------------------------------------------ start
 
 
-def _start(queries: Queries, schedule: TableSchedule) -> float:
-    """The median, or the log-odds of the class share; 0 without an intercept."""
+def _start(queries: Queries, schedule: TableSchedule) -> tuple[float, float]:
+    """The median, or the log-odds of the class share; 0 without an intercept. For the path, and for a constant model."""
     if not schedule.free:
-        return 0.0
+        return 0.0, 0.0
     if schedule.classes:
-        return queries.log_odds()[0]
-    return queries.median(ENGINE.whole.thin_median_points if schedule.thin else ENGINE.whole.median_points)
+        return queries.log_odds()[:2]
+    points = ENGINE.whole.thin_median_points if schedule.thin else ENGINE.whole.median_points
+    return (queries.median(points),) * 2
 
 
 # ------------------------------------------------------------------------------------------------ frames
 
 
 def _all_columns(
-    queries: Queries, schedule: TableSchedule, start: float, path: Path | None, origin: ColumnLocations | None
+    queries: Queries,
+    schedule: TableSchedule,
+    start: tuple[float, float],
+    path: Path | None,
+    origin: ColumnLocations | None,
 ) -> tuple[Descent, ColumnLocations | None]:
     """A path on all columns, from their means; and what was answered about those."""
     facts = queries.facts
@@ -160,7 +165,9 @@ def _last_columns(descent: Descent, origin: ColumnLocations | None) -> Descent:
     longest = min(facts.row_bound, float(np.linalg.norm(facts.half_widths[best]))) + float(np.linalg.norm(centre))
     asks, gram = ("last gram", "last length"), schedule.last_gram
     elsewhere = 1.0 if origin is None else origin.rows_elsewhere(best, facts.half_widths)
-    return _descent(queries, schedule, (best, centre), longest, descent.start, descent.path, asks, gram, elsewhere)
+    return _descent(
+        queries, schedule, (best, centre), longest, (descent.start, descent.home), descent.path, asks, gram, elsewhere
+    )
 
 
 def _largest(descent: Descent, keep: int) -> Indices:
@@ -177,7 +184,7 @@ def _descent(
     schedule: TableSchedule,
     columns: tuple[Indices, Vector],
     longest: float,
-    start: float,
+    start: tuple[float, float],
     path: Path | None,
     asks: tuple[str, str],
     gram: float,
@@ -244,7 +251,7 @@ def _result(descent: Descent) -> Vector:
         part, offset = schedule.finish.run(queries, score, descent.clip, descent.widest)
     elif schedule.classes:
         part = descent.kept()
-        offset = descent.start + min(1.0, part) * (offset - descent.start)
+        offset = descent.home + min(1.0, part) * (offset - descent.home)
     found = descent.full(part, offset)
     if schedule.mean_residual:
         found[-1] += mean_residual(descent, part, offset) / facts.intercept
