@@ -160,7 +160,7 @@ class PureFilter:
 
 
 #: A sum of costs with a capacity: each has `cost`, the units of a bill and the parts of slack that it takes, and
-#: `largest_epsilon`, of an all-Gaussian fit (or a pure one) that so many units would take.
+#: `largest_epsilon`, of an all-Gaussian fit (or a pure one) that these units would take.
 Filter = GaussianFilter | RenyiFilter | PureFilter
 
 #: Ways in which a dataset's ledger may count; None until its first entry decides.

@@ -214,8 +214,8 @@ class Descent:
     def kept(self) -> float:
         """Part of the coefficients of classes that is kept, which nothing is asked about.
 
-        How much of them noise explains is drawn back (James and Stein). Of what the path did not
-        reach, only the square root is added, since it is more where columns vary less. The slope of
+        How much of them noise explains is drawn back (James and Stein). Of what the path left
+        out, only the square root is added, since it is more where columns vary less. The slope of
         the target counts as far as it stands clear of its noise.
         """
         part = believed(self.w[: self.columns], self.left) / math.sqrt(self.reached)

@@ -1,6 +1,6 @@
 """The table of answers: for each type of query its rule, entered by the file that answers it.
 
-Whoever looks a rule up imports `queries.rules`, which fills the table.
+A file that looks a rule up imports `queries.rules`, which fills the table.
 """
 
 from __future__ import annotations
