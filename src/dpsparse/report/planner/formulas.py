@@ -143,8 +143,8 @@ def constant_miss(case: Case, level: float) -> float:
     uniform up to `off_centre`.
     """
     n = case.n_rows * case.mu
-    means = np.linspace(-1, 1, 41)[:, None] * PLANNER.off_centre
-    points = np.linspace(-1, 1, ENGINE.whole.thin_median_points)[None, :]
+    grid = np.linspace(-1, 1, ENGINE.whole.thin_median_points)
+    points, means = grid[None, :], PLANNER.off_centre * grid[:, None]
     odds = np.exp(-n * np.abs(ndtr(3 * (points - means)) - 0.5))
     odds /= odds.sum(axis=1, keepdims=True)
     misses = np.square(3 * (n**2 / (n**2 + ENGINE.median_doubt**2) * points - means))
