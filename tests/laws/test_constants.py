@@ -71,7 +71,6 @@ ALLOWED = {
         "level of the intervals; curvature of the logistic loss; rows at most",
     ),
     "report/planner/local.py": ({16, 1000}, "numbers of a long report; bytes of a kilobyte"),
-    "report/planner/summary.py": ({33, 0.1, 16.0, 0.25, 0.8, 8, 1.25}, "axes of a figure"),
     "report/planner/smallest_coefficient.py": ({9}, "odds of 90 %"),
 }
 
