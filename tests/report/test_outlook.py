@@ -219,7 +219,7 @@ CENTRED = {"feature_bound": 1.0, "target_bound": 1.0, "delta": 1e-5}
 def test_the_band_of_a_constant_alone_holds_fits_of_targets_off_their_centre(kind, n_rows, epsilon):
     """The mean lies anywhere within .6 of the bound, so a share of .9 inside is what a band claims.
 
-    If a fit is inside with probability .9, at most 27 of 50 are so with probability below 1e-11.
+    If a fit is inside with probability .9, fewer than 31 of 50 are so with probability below 1e-7, in ten cases below 1e-6.
     """
     rng = np.random.default_rng([n_rows, len(kind)])
     band = SparseRegressor(epsilon=epsilon, **CENTRED).plan(n_rows, 5).error.test
@@ -233,7 +233,7 @@ def test_the_band_of_a_constant_alone_holds_fits_of_targets_off_their_centre(kin
             model.fit(rng.uniform(-1, 1, (n_rows, 5)), y[:n_rows])
         assert not np.any(model.coef_)
         inside.append(np.mean((y[n_rows:] - model.intercept_) ** 2) / np.var(y[n_rows:]) in band)
-    assert sum(inside) >= 42
+    assert sum(inside) >= 31
 
 
 def test_less_is_known_of_a_constant_that_is_asked_with_more_noise():
