@@ -191,12 +191,18 @@ class TableSchedule:
 
     @property
     def asks_slope(self) -> bool:
-        """Whether the slope of the target on the score is asked: of numbers, where noise may have moved it.
+        """Whether the slope of the target on the score is asked: where noise may have moved it.
 
-        Of classes, whose slopes are bounded, the noise in the score is known as well without it.
+        Of classes it is asked after second-order steps alone: a path of gradients tells its own
+        noise, and steps from a Hessian of a rare class do not.
         """
-        asked = not (self.classes or self.events)
-        return asked and self.kappa < (1 if self.few_records else TABLES.newton_from)
+        if self.events:
+            return False
+        if self.few_records:
+            return self.kappa < 1 and not self.classes
+        return (
+            self.newton and self.kappa < TABLES.class_slope_kappa if self.classes else self.kappa < TABLES.newton_from
+        )
 
     @property
     def slope(self) -> float:

@@ -248,7 +248,8 @@ def _result(descent: Descent) -> Vector:
     if schedule.slope:
         assert descent.clip is not None
         score = Score(descent.frame.support, descent.frame.centre, descent.features(), descent.start, offset)
-        part, offset = schedule.finish.run(queries, score, descent.clip, descent.widest)
+        clip = max(TABLES.class_slope_clip, descent.clip) if schedule.classes else descent.clip
+        part, offset = schedule.finish.run(queries, score, clip, descent.widest)
     elif schedule.classes:
         part = descent.kept()
         offset = descent.home + min(1.0, part) * (offset - descent.home)

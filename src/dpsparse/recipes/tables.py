@@ -58,10 +58,11 @@ class Tables(PrivateRecipe):
       matrix is below .25 (classes .5) of its mean eigenvalue: phases of 10, 20 and 70 %, of 5, 5
       and 12 (classes 7) steps :math:`w \leftarrow w - H^{-1}\tilde g`, in the last phase averaged by
       their precision. For classes 8 % are spent on a Hessian after each of the first two phases;
-    * **finish**: of numbers with :math:`\kappa < 40`, 3 to 10 % are spent on the slope of the target
+    * **finish**: of numbers with :math:`\kappa < 40`, and of classes after second-order steps with
+      :math:`\kappa < 200`, 3 to 10 % are spent on the slope of the target
       on the score in two private dimensions. The score is drawn back to the constant where it is
-      clearly below 1; a score that spreads more than the target did is dropped. Of classes nothing
-      is asked: the noise that the path left in the coefficients is public, so what it explains of
+      clearly below 1; a score that spreads more than the target did is dropped. Of other classes
+      nothing is asked: the noise that the path left in the coefficients is public, so what it explains of
       their energy is drawn back (James and Stein), and they are divided by the root of the part of
       the way that such a path goes. Gradients along the path say what the slope is, and it counts
       as far as it stands clear of twice its noise. The constant comes back towards the class share
