@@ -74,7 +74,7 @@ class OnLabels:
 
 
 def without_chance(w: Vector, public: PublicOracle, variance: float) -> Vector:
-    """Coefficients, and the intercept, shrunk by what noise of this variance in the labels gives by chance (`shrunk_part`)."""
+    """Coefficients and intercept, shrunk by what noise of this variance in the labels gives by chance."""
     count = public.facts.n_features
     features = shrunk_part(np.r_[w[:count], np.zeros(w.size - count)], public, variance, max(count, 2))
     return features + shrunk_part(np.r_[np.zeros(count), w[count:]], public, variance, math.e**2)  # two deviations
@@ -85,13 +85,14 @@ def shrunk_part(w: Vector, public: PublicOracle, variance: float, p: float) -> V
 
     A coefficient along which the mean loss has the curvature h is found up to :math:`\sigma/\sqrt{n\beta_0h}`, and the
     largest of p by chance is :math:`\sqrt{2\ln p}` times that (`shrunken`). h is that along the coefficients together:
-    the features are public. A coefficient that chance found adds :math:`v = 2\ln p\,\sigma^2/(n\beta_0^2)` to the square
-    of a margin, whose typical size m is public: what is left is multiplied by :math:`1/(1 + (v/m^2)^2)`.
+    the features are public. A coefficient that chance found adds :math:`v = 2\ln p\,\sigma^2/(n\beta_0^2)` to the
+    square of a margin, whose typical size m is public: what is left is multiplied by :math:`1/(1 + (v/m^2)^2)`.
 
-    Uniform columns (300 to 5,000 rows, 10 to 200 of them, 5 true, epsilon .25 to 4, numbers and classes, 100 cells of four
-    seeds): the largest mean error over that of a model of zeros is 1.02; before, intercepts that nothing shrunk took it to
-    3.3 of the constant's. Confirmed on California (2,000 rows; epsilon .25, .5, 1): 1.065, .836, .599 -> .877, .786, .595;
-    chest x-rays (2,000 rows, s = 50; epsilon .25, .5, 1, 2): .834(15), .819, .616, .309 -> .915(47), .819, .616, .309.
+    Uniform columns (300 to 5,000 rows, 10 to 200 of them, 5 true, epsilon .25 to 4, numbers and classes, 100 cells of
+    four seeds): the largest mean error over that of a model of zeros is 1.02; before, intercepts that nothing shrunk
+    took it to 3.3 of the constant's. Confirmed on California (2,000 rows; epsilon .25, .5, 1): 1.065, .836, .599 ->
+    .877, .786, .595; chest x-rays (2,000 rows, s = 50; epsilon .25, .5, 1, 2): .834(15), .819, .616, .309 -> .915(47),
+    .819, .616, .309.
     """
     facts, squared = public.facts, float(w @ w)
     if not squared:

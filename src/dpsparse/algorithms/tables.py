@@ -118,7 +118,7 @@ class TableDescent:
 
 
 def _start(queries: Queries, schedule: TableSchedule) -> tuple[float, float]:
-    """The median, or the log-odds of the class share; 0 without an intercept. For the path, and for a constant model."""
+    """The median, or the log-odds of the class share, for the path and for a constant; 0 without an intercept."""
     if not schedule.free:
         return 0.0, 0.0
     if schedule.classes:

@@ -71,12 +71,12 @@ class DPFrankWolfe(PrivateRecipe):
 
     Notes
     -----
-    News in two classes (12,748 rows, 62,061 words, three seeds): test error .465(11), .304(3), .241(5) at epsilon 1, 4, 10;
-    film reviews in classes (12,000 rows, 74,851 words, two to three seeds) .390(2), .316(10), .295(8). With the noise off
-    and the same clip, news .237, .192 and .132 with 200, 500 and 1,500 vertices (radius 300, 450, 1,500): the length of
-    the path is the limit there, and at epsilon 4 the budget is: of six pairs of T and radius the best was 150 and 350
-    with .286(2), while 400 and 600 gave .324(6). What [WG19]_ prints on RCV1, .103 at epsilon 4, is not reached on these data with
-    honest noise, nor with the noise off and 1,500 vertices.
+    News in two classes (12,748 rows, 62,061 words, three seeds): test error .465(11), .304(3), .241(5) at epsilon 1,
+    4, 10; film reviews in classes (12,000 rows, 74,851 words, two to three seeds) .390(2), .316(10), .295(8). With the
+    noise off and the same clip, news .237, .192 and .132 with 200, 500 and 1,500 vertices (radius 300, 450, 1,500):
+    the length of the path is the limit there, and at epsilon 4 the budget is: of seven pairs of T and radius the best
+    was 150 and 350 with .286(2), while 400 and 600 gave .324(6). What [WG19]_ prints on RCV1, .103 at epsilon 4, is
+    not reached on these data with honest noise, nor with the noise off and 1,500 vertices.
 
     A step changes the at most T coefficients that have been touched; margins are mended through
     those columns, in time proportional to their nonzeros. The gradient is mended through the rows
@@ -177,7 +177,7 @@ def text_classes(facts: Facts) -> bool:
 
 
 def ball(facts: Facts, count: int) -> float:
-    """The l1 norm of this many equal coefficients that give margins of a typical size; more for documents in classes."""
+    """The l1 norm of this many equal coefficients with margins of a typical size; more for documents in classes."""
     entry = min(facts.row_bound / math.sqrt(facts.n_features), facts.feature_bound / math.sqrt(3))
     scale = min(1 / entry, PAPERS.fw_scale / facts.feature_bound)
     times = PAPERS.fw_radius

@@ -36,9 +36,9 @@ class LabelLDPIHT(PrivateRecipe):
     steps : int or None
         T; steps cost no privacy here. None: 100.
     step_size : float or None
-        :math:`\eta`. None: 1 over the curvature that successive gradients show, and coefficients and intercept are at last
-        shrunk by what the known noise of the labels gives by chance (`algorithms.label.without_chance`). [WX19]_ has
-        0.2 and 0.1, and does not shrink.
+        :math:`\eta`. None: 1 over the curvature that successive gradients show, and coefficients and intercept are at
+        last shrunk by what the known noise of the labels gives by chance (`algorithms.label.without_chance`). [WX19]_
+        has 0.2 and 0.1, and does not shrink.
     sparsity : int or None
         s. None: the estimator's, or :math:`n (B/\sigma)^2/(2\ln p)` with B the typical label and
         :math:`\sigma` the deviation of a randomised one, at least 1: features that labels can tell

@@ -78,12 +78,12 @@ class PrivateEpochs(PrivateRecipe):
 def within_epochs(rule: StepRule, inner: float) -> StepRule:
     """The rule for the `inner` steps of an epoch: together they are no longer than one step of a loop without epochs.
 
-    A change of the gradient is clipped, so that steps far from the snapshot all go the way that it showed, and what they
-    went too far is only seen at the next snapshot. Dense rows that share most of what they know are then driven to and
-    fro: incomes (5,000 x 123, s = 50, three splits), deviance over the constant's at epsilon 4 and 10: .85, 1.23 -> .69, .70.
-    Confirmed on digits in two halves, epsilon 10: .752 -> .685; film reviews with ratings, epsilon 10: squared error
-    9.99(12) -> 9.06(15); chest x-rays (s = 200), epsilon 2, 4, 8: log-loss .493(9), .419(19), .436(49) -> .515(14),
-    .411(15), .384(8).
+    A change of the gradient is clipped, so that steps far from the snapshot all go the way that it showed, and what
+    they went too far is only seen at the next snapshot. Dense rows that share most of what they know are then driven
+    to and fro: incomes (5,000 x 123, s = 50, three splits), deviance over the constant's at epsilon 4 and 10: .85,
+    1.23 -> .69, .70. Confirmed on digits in two halves, epsilon 10: .752 -> .685; film reviews with ratings, epsilon
+    10: squared error 9.99(12) -> 9.06(15); chest x-rays (s = 200), epsilon 2, 4, 8: log-loss .493(9), .419(19),
+    .436(49) -> .515(14), .411(15), .384(8).
     """
     if isinstance(rule, PacedSteps):
         return replace(rule, longest=rule.longest / inner, reach=rule.reach / inner)
