@@ -52,7 +52,7 @@ class Queries:
         return float(points[int(self.oracle.answer(Quantile(of, model, part, points), ask)[0])])
 
     def log_odds(self) -> tuple[float, float, float]:
-        """The log-odds of the class share to start from; as far as noise tells; and the noise in that share.
+        """The log-odds of the class share to start from, those as far as noise allows, and the noise in that share.
 
         With no margin a slope is 1/2 less the class. The share is shrunk to one half as far as its
         distance from there may be noise, and clipped to what this noise can distinguish from 0 and 1:

@@ -193,8 +193,8 @@ class TableSchedule:
     def asks_slope(self) -> bool:
         """Whether the slope of the target on the score is asked: where noise may have moved it.
 
-        Of classes it is asked after second-order steps alone: a path of gradients tells its own
-        noise, and steps from a Hessian of a rare class do not.
+        Of classes it is asked after second-order steps alone: the noise that a path of gradients
+        leaves is known, and that of steps from the Hessian of a rare class is not.
         """
         if self.events:
             return False
